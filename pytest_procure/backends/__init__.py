@@ -1,0 +1,1 @@
+"""Adapters that make a candidate answer queries: one file a runtime."""

@@ -1,0 +1,1 @@
+"""Runs a schedule against a backend and writes a request log."""

@@ -1,0 +1,1 @@
+"""From the evidence to what people read: HTML, terminal, JSON."""

@@ -1,0 +1,1 @@
+"""The hardware and software a run was made on."""
