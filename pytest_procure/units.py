@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
+from decimal import ROUND_HALF_EVEN, Decimal, InvalidOperation
 
 from .errors import DeclarationError, unknown
 
@@ -26,6 +26,14 @@ _UNITS: dict[str, tuple[str, Decimal]] = {
     "%": ("number", Decimal("0.01")),
     "1/s": ("rate", Decimal(1)),
     "requests/s": ("rate", Decimal(1)),
+    "tokens/s": ("token rate", Decimal(1)),
+    "W": ("power", Decimal(1)),
+    "J": ("energy", Decimal(1)),
+    "Wh": ("energy", Decimal(3600)),
+    "kWh": ("energy", Decimal(3_600_000)),
+    "B": ("size", Decimal(1)),
+    "MB": ("size", Decimal(1_000_000)),
+    "GB": ("size", Decimal(1_000_000_000)),
 }
 _ALIASES = {"µs": "us", "μs": "us", "sec": "s", "/s": "1/s", "qps": "1/s", "req/s": "requests/s"}
 
@@ -35,7 +43,7 @@ _QUANTITY = re.compile(r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*(.*?)\
 
 
 def dimension_of(unit: str) -> str:
-    """Return `duration`, `number`, `rate` or `money in XYZ`; raise `DeclarationError` for an unknown unit."""
+    """Return `duration`, `number`, `rate` ... or `money in XYZ`; `DeclarationError` for an unknown unit."""
     if unit in _UNITS:
         return _UNITS[unit][0]
     if _CURRENCY.fullmatch(unit):
@@ -177,3 +185,36 @@ def money(text: str) -> Quantity:
     if not amount.dimension.startswith("money"):
         raise DeclarationError(f"`{text}` names no currency; expected for example `0.0002 USD`")
     return amount
+
+
+def readable(value: Quantity, *, share: bool = False, rounding: str = ROUND_HALF_EVEN) -> str:
+    """Write a quantity as people read it: `85.6 %`, `41.2 us`, `0.0000142 USD`.
+
+    `share` writes a plain number as a percentage; close to 0 or 100 % it keeps the digits that tell. The
+    ends of a range are rounded outward (`ROUND_FLOOR`, `ROUND_CEILING`): words never tell more than numbers.
+    """
+    if value.dimension == "duration":
+        ns = value.to("ns")
+        unit = next((unit for unit in ("s", "ms", "us") if ns >= Quantity(Decimal(1), unit).ns), "ns")
+        return f"{_significant(value.to(unit), rounding)} {unit}"
+    if share and value.dimension == "number":
+        return f"{_percentage(value.base * 100, rounding)} %"
+    if value.unit == "1/s":
+        return f"{_significant(value.number, rounding)}/s"
+    return f"{_significant(value.number, rounding)} {value.unit}".rstrip()
+
+
+def _percentage(number: Decimal, rounding: str) -> str:
+    edge, decimals = min(number, 100 - number), 1
+    while 0 < edge * 10**decimals < 1 and decimals < 4:
+        decimals += 1
+    return str(number.quantize(Decimal(1).scaleb(-decimals), rounding)).removesuffix(".0")
+
+
+def _significant(number: Decimal, rounding: str) -> str:
+    """Three significant digits, all of those before the point, thousands apart, no exponent."""
+    if number == 0:
+        return "0"
+    decimals = max(0, 2 - number.adjusted())
+    text = f"{number.quantize(Decimal(1).scaleb(-decimals), rounding):,f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text

@@ -9,8 +9,8 @@
     │       └── runs       scenario, slice, latency curve, audit
     └── environment, rule  how it was measured and decided
 
-Numbers are finite floats, ints or strings; nothing is null where a number was measured, and nothing is 0 where
-none was. The same record renders to the same bytes.
+Numbers are finite floats, ints or strings; nothing is null where a number was measured, and nothing is 0
+where none was. The same record renders to the same bytes.
 """
 
 from __future__ import annotations

@@ -1,0 +1,47 @@
+"""Intervals, effective sample sizes, plans: the arithmetic behind a verdict.
+
+Pure functions of numbers: no clock, no random state, no files. `confidence` is one-sided at each end, unless
+a function says otherwise: a two-sided 95 % interval is `confidence=0.975`. Bounds are raw floats;
+`round_outward` makes what a verdict is decided on. An argument outside a method's domain is a DomainError.
+"""
+
+from __future__ import annotations
+
+from pytest_procure.stats.bounds import Bounds, round_outward
+from pytest_procure.stats.effects import batch_design_effect, cluster_design_effect, latency_design_effect
+from pytest_procure.stats.jackknife import jackknife_bounds
+from pytest_procure.stats.launches import launch_mean_bounds
+from pytest_procure.stats.multiplicity import holm
+from pytest_procure.stats.percentiles import order_statistic_ranks, percentile, upper_rank
+from pytest_procure.stats.plans import SharePlan, operating_characteristic, plan_share
+from pytest_procure.stats.shares import (
+    effective_n,
+    graded_bounds,
+    korn_graubard_bounds,
+    share_bounds,
+    share_p_value,
+)
+from pytest_procure.stats.steady import mser5
+
+__all__ = [
+    "Bounds",
+    "SharePlan",
+    "batch_design_effect",
+    "cluster_design_effect",
+    "effective_n",
+    "graded_bounds",
+    "holm",
+    "jackknife_bounds",
+    "korn_graubard_bounds",
+    "latency_design_effect",
+    "launch_mean_bounds",
+    "mser5",
+    "operating_characteristic",
+    "order_statistic_ranks",
+    "percentile",
+    "plan_share",
+    "round_outward",
+    "share_bounds",
+    "share_p_value",
+    "upper_rank",
+]

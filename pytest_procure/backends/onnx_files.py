@@ -1,0 +1,103 @@
+"""The files that an ONNX model consists of, found without running or trusting it.
+
+Large models keep their weights in files beside the model, each named inside it. They belong to the digest of
+what was measured, and a name that leads out of the model's folder would read a file of the buyer's.
+"""
+
+from __future__ import annotations
+
+import mmap
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from pytest_procure.errors import ProvisionError
+
+#: Where tensors hide in a model: field number -> what it holds (onnx.proto, IR version 13).
+_Fields = dict[int, Any]
+_TENSOR: _Fields = {13: "entry"}
+_SPARSE: _Fields = {1: _TENSOR, 2: _TENSOR}
+_GRAPH: _Fields = {5: _TENSOR, 15: _SPARSE}
+_ATTRIBUTE: _Fields = {5: _TENSOR, 6: _GRAPH, 10: _TENSOR, 11: _GRAPH, 22: _SPARSE, 23: _SPARSE}
+_NODE: _Fields = {5: _ATTRIBUTE}
+_GRAPH[1] = _NODE
+_MODEL: _Fields = {7: _GRAPH, 25: {7: _NODE}}
+
+
+def external_files(model: Path, *, shown: str) -> dict[str, Path]:
+    """Find the files beside `model` that hold its weights: name in the model -> file.
+
+    Raises `ProvisionError` when one is missing or lies outside the model's folder, links followed. A file
+    that is no ONNX model at all has none: the runtime says what is wrong with it.
+    """
+    folder = model.resolve().parent
+    found = {}
+    for name in sorted(_locations(model)):
+        file = (folder / name).resolve()
+        if not file.is_relative_to(folder):
+            raise ProvisionError(
+                f"`{shown}` reads its weights from `{name}`, outside its own folder; that is refused"
+            )
+        if not file.is_file():
+            raise ProvisionError(
+                f"`{shown}` keeps weights in `{name}`, which is not there; expected it beside the model"
+            )
+        found[name] = file
+    return found
+
+
+def _locations(model: Path) -> set[str]:
+    if model.suffix == ".ort" or model.stat().st_size == 0:
+        return set()
+    with model.open("rb") as stream, mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        try:
+            return set(_walk(data))
+        except (ValueError, IndexError):
+            return set()
+
+
+def _walk(data: mmap.mmap) -> Iterator[str]:
+    todo: list[tuple[int, int, _Fields]] = [(0, len(data), _MODEL)]
+    while todo:
+        start, end, wanted = todo.pop()
+        for number, first, last in _fields(data, start, end):
+            inside = wanted.get(number)
+            if inside == "entry":
+                entry = {key: data[a:b] for key, a, b in _fields(data, first, last)}
+                if entry.get(1) == b"location":
+                    yield entry.get(2, b"").decode()
+            elif inside is not None:
+                todo.append((first, last, inside))
+
+
+def _fields(data: mmap.mmap, place: int, end: int) -> Iterator[tuple[int, int, int]]:
+    """The length-delimited fields of a message: number, start, end. Raises `ValueError` for what is none."""
+    while place < end:
+        tag, place = _varint(data, place)
+        match tag & 7:
+            case 0:
+                _, place = _varint(data, place)
+            case 1:
+                place += 8
+            case 2:
+                size, place = _varint(data, place)
+                if place + size > end:
+                    raise ValueError("a field reaches beyond its message")
+                yield tag >> 3, place, place + size
+                place += size
+            case 5:
+                place += 4
+            case _:
+                raise ValueError("no protobuf")
+
+
+def _varint(data: mmap.mmap, place: int) -> tuple[int, int]:
+    value = shift = 0
+    while True:
+        byte = data[place]
+        value |= (byte & 127) << shift
+        place, shift = place + 1, shift + 7
+        if byte < 128:
+            return value, place
+        if shift > 63:
+            raise ValueError("no protobuf")

@@ -1,0 +1,296 @@
+"""ONNX models, run by ONNX Runtime."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.metadata
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from pytest_procure.errors import DeclarationError, ProvisionError, unknown
+
+from .decode import Decode, decoder, decoder_name
+from .files import file_record, model_file, one_line
+from .onnx_files import external_files
+
+Provider = str | tuple[str, Mapping[str, Any]]
+
+_CPU = "CPUExecutionProvider"
+_OPTIMISATION = {
+    "none": "ORT_DISABLE_ALL",
+    "basic": "ORT_ENABLE_BASIC",
+    "extended": "ORT_ENABLE_EXTENDED",
+    "all": "ORT_ENABLE_ALL",
+}
+#: All of these install into one folder: with two of them, what runs is whatever was installed last.
+_DISTRIBUTIONS = (
+    "onnxruntime",
+    "onnxruntime-gpu",
+    "onnxruntime-directml",
+    "onnxruntime-openvino",
+    "onnxruntime-qnn",
+    "onnxruntime-rocm",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class OnnxRuntime:
+    """Declares an ONNX model that runs in this process.
+
+    `path` is relative to the conftest. `decode` makes outputs of what the model gives: `"argmax"` the number
+    of the largest score, a callable whatever it returns for the batch, None the rows themselves. Models with
+    several inputs take samples that are mappings; `inputs` maps a model input to its key, which is the
+    input's own name by default. `dtype` converts samples before each call, and that time is measured.
+
+    `providers` are tried in this order and are used as asked for, or loading fails: a node runs on the CPU
+    only if `CPUExecutionProvider` is listed. `threads` is the number of threads inside one operator.
+    """
+
+    path: str | Path
+    _: KW_ONLY
+    decode: Decode = None
+    inputs: Mapping[str, str] | None = None
+    threads: int = 1
+    providers: Sequence[Provider] = (_CPU,)
+    graph_optimisation: Literal["none", "basic", "extended", "all"] = "all"
+    dtype: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.graph_optimisation not in _OPTIMISATION:
+            raise DeclarationError(unknown("graph_optimisation", str(self.graph_optimisation), _OPTIMISATION))
+        if not isinstance(self.threads, int) or self.threads < 1:
+            raise DeclarationError(f"`threads={self.threads!r}` of `{self.path}`; expected 1 or more")
+        if isinstance(self.providers, str) or not self.providers:
+            raise DeclarationError(
+                f"`providers={self.providers!r}` of `{self.path}`; expected a list of names, as in ['{_CPU}']"
+            )
+        decoder(self.decode)
+        if self.dtype is not None:
+            try:
+                np.dtype(self.dtype)
+            except TypeError:
+                raise DeclarationError(
+                    f"`dtype={self.dtype!r}` is no numpy type; expected 'float32'"
+                ) from None
+
+    def load(self, base: Path) -> LoadedOnnxRuntime:
+        """Make the session. Raises `ProvisionError` if the model, the runtime or a provider is not there."""
+        refuse_mixed_distributions()
+        try:
+            onnxruntime: Any = importlib.import_module("onnxruntime")  # an extra, and slow to import
+        except ImportError:
+            raise ProvisionError(
+                f"`{self.path}` needs onnxruntime, which is not installed; "
+                "run `pip install 'pytest-procure[onnx]'`"
+            ) from None
+        file = model_file(base, self.path)
+        weights = external_files(file, shown=str(self.path))
+        providers = _providers(self.providers, onnxruntime.get_available_providers())
+        try:
+            session = onnxruntime.InferenceSession(
+                str(file),
+                self._options(onnxruntime, providers),
+                providers=providers,
+                # Never a second attempt on the CPU, neither now nor in a run.
+                enable_fallback=0,
+                # A model file must not bring its own session settings.
+                read_config_from_model=0,
+            )
+        except Exception as error:  # noqa: BLE001 - onnxruntime raises subclasses of Exception itself
+            raise ProvisionError(self._refusal(error, file, providers, onnxruntime.__version__)) from None
+        files = [file_record(file), *(file_record(path, name) for name, path in weights.items())]
+        loaded = LoadedOnnxRuntime(self, session, files, onnxruntime.__version__)
+        loaded.check()
+        return loaded
+
+    def _options(self, onnxruntime: Any, providers: Sequence[tuple[str, dict[str, Any]]]) -> Any:
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = self.threads
+        options.inter_op_num_threads = 1
+        options.graph_optimization_level = getattr(
+            onnxruntime.GraphOptimizationLevel, _OPTIMISATION[self.graph_optimisation]
+        )
+        options.log_severity_level = 3  # errors: the only place that says why a provider could not start
+        options.add_session_config_entry("session.record_ep_graph_assignment_info", "1")
+        if all(name != _CPU for name, _ in providers):
+            options.add_session_config_entry("session.disable_cpu_ep_fallback", "1")
+        return options
+
+    def _refusal(
+        self, error: Exception, file: Path, providers: Sequence[tuple[str, Any]], version: str
+    ) -> str:
+        reason = one_line(error, hide=file)
+        asked = providers[0][0]
+        if asked != _CPU and "CPU EP" in reason:
+            return (
+                f"`{self.path}`: {asked} was asked for, but onnxruntime {version} would run parts of the "
+                f"model on the CPU; mend the provider's set-up, or list {_CPU} after it to allow that"
+            )
+        return f"onnxruntime {version} cannot load `{self.path}`: {reason}"
+
+
+class LoadedOnnxRuntime:
+    """A session that answers."""
+
+    releases_gil = True
+
+    def __init__(
+        self, declared: OnnxRuntime, session: Any, files: list[dict[str, Any]], version: str
+    ) -> None:
+        self._declared = declared
+        self._session = session
+        self._files = files
+        self._version = version
+        self._run = session.run
+        self._inputs = session.get_inputs()
+        self._output_names = [output.name for output in session.get_outputs()]
+        self._dtype = None if declared.dtype is None else np.dtype(declared.dtype)
+        self._decode = decoder(declared.decode)
+
+    @property
+    def device(self) -> str:
+        """`cpu`, `cuda:0`, or the provider's name in small letters."""
+        name, *_ = self._session.get_providers()
+        short = name.removesuffix("ExecutionProvider").lower()
+        if short not in {"cuda", "tensorrt", "nvtensorrtrtx", "rocm", "migraphx"}:
+            return str(short)
+        kind = "rocm" if short in {"rocm", "migraphx"} else "cuda"
+        return f"{kind}:{self._session.get_provider_options()[name].get('device_id', '0')}"
+
+    def check(self) -> None:
+        """Refuse a session that does not run where it was asked to, or cannot be fed or read as declared."""
+        declared, path = self._declared, self._declared.path
+        asked = _name(declared.providers[0])
+        used = self._session.get_providers()[0]
+        if used != asked:
+            raise ProvisionError(f"`{path}`: {asked} was asked for, but onnxruntime runs it on {used}")
+        nodes = self._nodes()
+        if nodes and asked not in nodes:
+            raise ProvisionError(
+                f"`{path}`: {asked} was asked for, but it runs none of the model's nodes "
+                f"({', '.join(f'{name}: {count}' for name, count in nodes.items())})"
+            )
+        names = [node.name for node in self._inputs]
+        for key in declared.inputs or ():
+            if key not in names:
+                raise ProvisionError(f"`{path}`: {unknown('model input', key, names)}")
+        if declared.decode == "argmax":
+            outputs = self._session.get_outputs()
+            if len(outputs) != 1 or len(outputs[0].shape) != 2:
+                shapes = ", ".join(f"{output.name} {output.shape}" for output in outputs)
+                raise ProvisionError(
+                    f"`{path}`: decode='argmax' needs one output of shape (batch, classes), the model gives "
+                    f"{shapes}; expected decode=a function of the outputs"
+                )
+
+    def predict(self, inputs: Any) -> Sequence[Any]:
+        """Answer a batch. Raises `RuntimeError` with one line of what onnxruntime says."""
+        feed = self._feed(inputs)
+        try:
+            outputs = self._run(self._output_names, feed)
+        except Exception as error:  # noqa: BLE001 - onnxruntime raises subclasses of Exception itself
+            raise RuntimeError(self._explained(error)) from None
+        if len(outputs) == 1:
+            return self._decode(outputs[0])
+        if self._declared.decode is not None:
+            return self._decode(outputs)
+        rows = [len(output) for output in outputs]
+        if len(set(rows)) > 1:
+            raise RuntimeError(
+                f"the model's outputs {', '.join(self._output_names)} have {rows} rows; "
+                "expected as many as inputs, or OnnxRuntime(..., decode=a function of the outputs)"
+            )
+        return [dict(zip(self._output_names, row, strict=True)) for row in zip(*outputs, strict=True)]
+
+    def _feed(self, inputs: Any) -> dict[str, Any]:
+        keys = self._declared.inputs or {}
+        if len(self._inputs) == 1 and not keys:
+            return {self._inputs[0].name: self._array(inputs)}
+        return {
+            node.name: self._array([sample[keys.get(node.name, node.name)] for sample in inputs])
+            for node in self._inputs
+        }
+
+    def _array(self, inputs: Any) -> Any:
+        array = inputs if isinstance(inputs, np.ndarray) else np.asarray(inputs)
+        if self._dtype is not None and array.dtype != self._dtype:
+            array = array.astype(self._dtype)
+        if array.dtype.kind == "U":
+            array = array.astype(object)  # how onnxruntime takes text
+        return array
+
+    def _explained(self, error: Exception) -> str:
+        reason = one_line(error)
+        if "input data type" in reason and self._declared.dtype is None:
+            return f"{reason}; expected samples of the model's type, or OnnxRuntime(..., dtype='float32')"
+        return reason
+
+    def _nodes(self) -> dict[str, int]:
+        """Nodes a provider runs; empty where this onnxruntime does not tell."""
+        tell = getattr(self._session, "get_provider_graph_assignment_info", None)
+        if tell is None:
+            return {}
+        count: Counter[str] = Counter()
+        for part in tell():
+            count[part.ep_name] += len(part.get_nodes())
+        return dict(sorted(count.items()))
+
+    def describe(self) -> dict[str, Any]:
+        """Disclose the runtime, how it was set up, and the model file."""
+        declared = self._declared
+        return {
+            "runtime": f"onnxruntime {self._version}",
+            "device": self.device,
+            "providers": list(self._session.get_providers()),
+            "provider_nodes": self._nodes(),
+            "threads": declared.threads,
+            "graph_optimisation": declared.graph_optimisation,
+            "decode": decoder_name(declared.decode),
+            "dtype": declared.dtype,
+            "files": self._files,
+            "inputs": [_tensor(node) for node in self._session.get_inputs()],
+            "outputs": [_tensor(node) for node in self._session.get_outputs()],
+        }
+
+    def close(self) -> None:
+        """Let go of the session and its memory."""
+        del self._run, self._session
+
+
+def refuse_mixed_distributions() -> None:
+    """Raise `ProvisionError` when two distributions of onnxruntime lie in one environment."""
+    installed = []
+    for name in _DISTRIBUTIONS:
+        try:
+            installed.append(f"{name} {importlib.metadata.version(name)}")
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    if len(installed) > 1:
+        raise ProvisionError(
+            f"{' and '.join(installed)} are installed over each other, so nobody can say which one runs; "
+            "make a fresh environment with one of them"
+        )
+
+
+def _name(provider: Provider) -> str:
+    return provider if isinstance(provider, str) else provider[0]
+
+
+def _providers(asked: Sequence[Provider], available: Sequence[str]) -> list[tuple[str, dict[str, Any]]]:
+    for provider in asked:
+        if _name(provider) not in available:
+            raise ProvisionError(
+                unknown("execution provider", _name(provider), available)
+                + " (for CUDA: `pip install 'pytest-procure[onnx-gpu]'` in a fresh environment)"
+            )
+    return [(_name(p), {} if isinstance(p, str) else dict(p[1])) for p in asked]
+
+
+def _tensor(node: Any) -> dict[str, Any]:
+    shape = [size if isinstance(size, int) else str(size) for size in node.shape]
+    return {"name": node.name, "type": node.type, "shape": shape}

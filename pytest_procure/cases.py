@@ -1,0 +1,156 @@
+"""A case: one requirement being tested on one candidate. It keeps the runs and comparisons, and concludes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from decimal import Decimal
+from typing import Literal
+
+from .asserts import Role
+from .bars import Bar, Sense
+from .candidates import Candidate
+from .decision import Policy
+from .driver.log import Status
+from .errors import DeclarationError
+from .measured import Measured, Operator
+from .metrics import Execution, Measurement, metric
+from .metrics.failures import SUSTAINED_SHARE
+from .metrics.measurement import Exact, Interval
+from .metrics.metric import SUSTAINED
+from .result import Result
+from .units import Number, Quantity, quantity
+from .verdict import Finding, Verdict, find, judge
+
+_OPPOSITE: dict[Sense, Sense] = {"at least": "at most", "at most": "at least"}
+_NATURAL: dict[Literal["low", "high"], Sense] = {"low": "at most", "high": "at least"}
+
+
+class Case:
+    """Records what a test measures and compares, for one candidate.
+
+    `bars` are the declared ones; they are judged on each run of the marked scenario when the test is over.
+    """
+
+    def __init__(self, candidate: Candidate, bars: Sequence[Bar], policy: Policy) -> None:
+        self.candidate = candidate
+        self.bars = tuple(bars)
+        self.policy = policy
+        self.results: list[tuple[Result, bool]] = []  # (result, of the marked scenario)
+        self._asserted: list[Finding] = []
+        self._own: dict[str, Measurement] = {}
+
+    def add(self, execution: Execution, *, declared: bool) -> Result:
+        """Keep a run."""
+        result = Result(execution, self)
+        self.results.append((result, declared))
+        return result
+
+    def measure(
+        self, name: str, value: Quantity | Number, unit: str, interval: tuple[Number, Number] | None
+    ) -> Measured:
+        """Keep a value that the test measured itself, as `own.NAME`.
+
+        `interval`: its likely range in the same unit; without one the value counts as exact.
+        Raises `DeclarationError` for a name, value or range that cannot be meant.
+        """
+        what = metric(name)
+        if what.kind != "own":
+            raise DeclarationError(f"`{name}` is measured by the run itself; name your own value `own.NAME`")
+        own = value if isinstance(value, Quantity) else quantity(value, unit)
+        basis: Exact | Interval = Exact(own.number, "as the test measured it")
+        if interval is not None:
+            low, high = (Quantity.of(end, own.unit).number for end in interval)
+            if not low <= own.number <= high:
+                raise DeclarationError(f"`{name}`: {own} lies outside its own range, {low} to {high}")
+            basis = Interval(own.number, low, high)
+        self._own[name] = Measurement(what, own, 1, "values", basis)
+        return Measured(self._own[name], self)
+
+    def compare(
+        self, measured: Measurement, operator: Operator, limit: Quantity, stands: Role | None
+    ) -> bool:
+        """Decide one comparison by the decision rule, and keep it as a finding.
+
+        Nothing undecided is ever accepted: where the assert holds if the comparison does *not*, it is the
+        opposite that has to be shown. Outside an assert the metric's better direction says which way
+        accepts; such a comparison, and one in an arm of an `or`, is shown and decides nothing.
+        """
+        sense: Sense = "at most" if operator in {"<", "<="} else "at least"
+        better = measured.metric.better
+        flipped = stands.negated if stands else bool(better) and _NATURAL[better] != sense  # type: ignore[index]
+        bar = Bar(
+            measured.metric,
+            _OPPOSITE[sense] if flipped else sense,
+            limit,
+            source="asserted",
+            text=stands.text if stands else f"{measured.metric.name} {operator} {limit}, outside an assert",
+            where=stands.where if stands else "",
+        )
+        finding = find(bar, measured, self.policy, observed_only=stands is None or stands.optional)
+        self._asserted.append(finding)
+        return finding.decision.accept != flipped
+
+    def findings(self) -> list[Finding]:
+        """All findings, in the order in which the test states them; their verdicts are still open."""
+        found: list[Finding] = []
+        for result, declared in self.results:
+            if declared and result.execution.scenario.rate_is_declared:
+                found.append(self._sustained(result))
+            found += [self._held(bar, result) for bar in self.bars if declared]
+        return found + self._asserted
+
+    def conclude(self) -> tuple[Verdict, tuple[Finding, ...]]:
+        """Judge all findings together. Without a run of the marked scenario nothing was tested."""
+        late, late_failures = self._lateness()
+        verdict, findings = judge(self.findings(), self.policy, late=late, late_failures=late_failures)
+        untested = bool(self.bars) and not any(declared for _, declared in self.results)
+        if untested:
+            return Verdict.NOT_TESTED, findings
+        if verdict is Verdict.ACCEPT and any(result.execution.stopped for result, _ in self.results):
+            return Verdict.INCONCLUSIVE, findings
+        return verdict, findings
+
+    def faults(self, result: Result) -> tuple[str, ...]:
+        """Give the harness's own faults in a run, by the tightest latency bar of the case."""
+        limits = [bar.limit.ns for bar in self.bars if bar.metric.kind == "latency"]
+        limits += [f.bar.limit.ns for f in self._asserted if f.bar.metric.kind == "latency"]
+        tightest = min(limits, default=None)
+        return tuple(
+            dict.fromkeys(fault for run in result.execution.launches for fault in run.audit.faults(tightest))
+        )
+
+    def _lateness(self) -> tuple[bool, bool]:
+        late = late_failures = False
+        for result, _ in self.results:
+            if self.faults(result):
+                late = True
+                ended = set(result.execution.status.tolist())
+                late_failures = late_failures or bool(ended & {Status.TIMEOUT, Status.LOST})
+        return late, late_failures
+
+    def _held(self, bar: Bar, result: Result) -> Finding:
+        if bar.metric.kind == "own":
+            own: Mapping[str, Measurement] = self._own
+            measured = own.get(bar.metric.name) or result.measurement(bar.metric)
+        else:
+            measured = result.measurement(bar.metric)
+        if measured.estimate is not None and measured.estimate.dimension != bar.limit.dimension:
+            raise DeclarationError(
+                f"bar `{bar.metric.name}` is {bar.limit}, and the measured value is in "
+                f"{measured.estimate.unit or 'plain numbers'}"
+            )
+        return find(bar, measured, self.policy)
+
+    def _sustained(self, result: Result) -> Finding:
+        limit = Quantity(Decimal(str(SUSTAINED_SHARE)))
+        scenario = result.execution.scenario
+        bar = Bar(SUSTAINED, "at least", limit, source="condition", text=scenario.label)
+        finding = find(bar, result.measurement(SUSTAINED), self.policy)
+        grew = [note for run in result.execution.launches for note in run.audit.candidate_notes()]
+        if finding.decision.accept and grew:
+            # Answered in the end, but slower than asked: a longer run would have shown it.
+            return replace(
+                finding, decision=replace(finding.decision, accept=False, reject_p=1.0, blocked=grew[0])
+            )
+        return finding

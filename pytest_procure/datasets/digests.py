@@ -1,0 +1,85 @@
+"""Digests of samples: what was asked, so that a later run can show it asked the same.
+
+The digest of an item is SHA-256 over the canonical bytes of its input and its reference, each led by its
+length; the digest of a slice is SHA-256 over the digests of its items, in order.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pytest_procure.errors import DataError
+
+Column = NDArray[Any] | Sequence[Any]
+
+
+def slice_digest(inputs: Column, references: Column | None) -> str:
+    """The digest of samples in this order, as hexadecimal text.
+
+    Raises `DataError` if an item is neither an array, nor text, bytes or plain data.
+    """
+    whole = hashlib.sha256()
+    answers = _canonical_column(references) if references is not None else iter([b""] * len(inputs))
+    for asked, expected in zip(_canonical_column(inputs), answers, strict=True):
+        item = hashlib.sha256(b"".join((_length(asked), asked, _length(expected), expected)))
+        whole.update(item.digest())
+    return whole.hexdigest()
+
+
+def _length(data: bytes) -> bytes:
+    return len(data).to_bytes(8, "little")
+
+
+def _canonical_column(column: Column) -> Iterator[bytes]:
+    if isinstance(column, np.ndarray) and column.dtype.kind in "biufcmM":
+        head = _array_head(column.dtype, column.shape[1:])
+        rows = np.ascontiguousarray(_little_endian(column)).reshape(len(column), -1).view(np.uint8)
+        return (head + row.tobytes() for row in rows)
+    return (_canonical_item(item, place) for place, item in enumerate(column))
+
+
+def _canonical_item(item: Any, place: int) -> bytes:
+    if isinstance(item, str):
+        return b"text\0" + item.encode("utf-8", "surrogatepass")
+    if isinstance(item, bytes):
+        return b"bytes\0" + item
+    if isinstance(item, np.ndarray) and item.dtype.kind in "biufcmM":
+        return _array_head(item.dtype, item.shape) + _little_endian(item).tobytes()
+    try:
+        plain = json.dumps(item, sort_keys=True, separators=(",", ":"), default=_plain)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise DataError(
+            f"item {place} ({type(item).__name__}) cannot be digested: {error}; "
+            "expected arrays, text, bytes, or lists and mappings of them"
+        ) from None
+    return b"json\0" + plain.encode()
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, bytes):
+        return {"bytes": value.hex()}
+    if isinstance(value, np.ndarray) and value.dtype.kind in "biufcmM":
+        data = _little_endian(value)
+        return {
+            "array": data.dtype.str,
+            "shape": list(data.shape),
+            "sha256": hashlib.sha256(data.tobytes()).hexdigest(),
+        }
+    raise TypeError(f"{type(value).__name__} is no plain data")
+
+
+def _array_head(dtype: np.dtype[Any], shape: tuple[int, ...]) -> bytes:
+    little = dtype.newbyteorder("<")
+    return f"array\0{little.str} {','.join(map(str, shape))}\0".encode()
+
+
+def _little_endian(array: NDArray[Any]) -> NDArray[Any]:
+    return array.astype(array.dtype.newbyteorder("<"), copy=False)

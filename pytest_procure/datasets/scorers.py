@@ -1,0 +1,113 @@
+"""Scorers: whether an output is right, or how good it is."""
+
+from __future__ import annotations
+
+import typing
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pytest_procure.errors import DataError, DeclarationError, unknown
+
+ScoreFunction = Callable[[Any, Any], Any]
+Declared = str | ScoreFunction
+
+
+@dataclass(frozen=True, slots=True)
+class Scorer:
+    """Scores one output against its reference.
+
+    `metric` is the name that a bar uses. `graded` is False when the function promises right or wrong
+    (`-> bool`), True when it promises a score (`-> float`), and None when it promises nothing: then the
+    scores themselves tell.
+    """
+
+    metric: str
+    function: ScoreFunction
+    graded: bool | None
+
+    def __call__(self, output: Any, reference: Any) -> float:
+        """Give the score, in [0, 1]. Raises `DataError` when the function gives anything else."""
+        score = self.function(output, reference)
+        if isinstance(score, bool | np.bool_):
+            return float(score)
+        if isinstance(score, int | float | np.integer | np.floating) and 0 <= score <= 1:
+            return float(score)
+        raise DataError(
+            f"the scorer of `{self.metric}` gave {score!r} for output {_short(output)} and reference "
+            f"{_short(reference)}; expected True, False or a number from 0 to 1"
+        )
+
+
+def accuracy(output: Any, reference: Any) -> bool:
+    """Whether the output is the reference; arrays are equal when all their elements are."""
+    if isinstance(output, np.ndarray) and np.ndim(reference) == 0:
+        if output.size == 1:
+            return bool(output.item() == reference)
+        raise DataError(
+            f"an output of shape {output.shape} cannot equal the label {_short(reference)}; "
+            "expected the backend to decode it, for example decode='argmax'"
+        )
+    if isinstance(output, np.ndarray) or isinstance(reference, np.ndarray):
+        return bool(np.array_equal(output, reference))
+    return bool(output == reference)
+
+
+_NAMED: dict[str, ScoreFunction] = {"accuracy": accuracy}
+
+
+def scorers(declared: Declared | Mapping[str, Declared]) -> dict[str, Scorer]:
+    """Read what an author may write for `scorer=`: metric -> scorer.
+
+    A name from here (`"accuracy"`) is its own metric; a function's metric is `quality.<its name>`; a mapping
+    names its functions itself. Raises `DeclarationError`.
+    """
+    if isinstance(declared, Mapping):
+        found = [_scorer(one, name) for name, one in declared.items()]
+    else:
+        found = [_scorer(declared, None)]
+    if not found:
+        raise DeclarationError("`scorer={}` names no scorer; expected for example 'accuracy'")
+    return {scorer.metric: scorer for scorer in found}
+
+
+def _scorer(declared: Declared, name: str | None) -> Scorer:
+    if isinstance(declared, str):
+        if declared not in _NAMED:
+            raise DeclarationError(unknown("scorer", declared, _NAMED))
+        function = _NAMED[declared]
+        metric = declared if name in {None, declared} else f"quality.{_checked(name)}"
+    elif callable(declared):
+        function = declared
+        metric = f"quality.{_checked(name if name is not None else getattr(declared, '__name__', None))}"
+    else:
+        raise DeclarationError(
+            f"`scorer={declared!r}`; expected 'accuracy' or a function of output and reference"
+        )
+    return Scorer(metric, function, _promised(function))
+
+
+def _checked(name: object) -> str:
+    if not isinstance(name, str) or not name.isidentifier():
+        shown = "this scorer has no name" if name is None else f"`{name}` cannot name a metric"
+        raise DeclarationError(
+            f"{shown}; expected a named function, or a mapping as in scorer={{'exact': ...}}"
+        )
+    return name
+
+
+def _promised(function: ScoreFunction) -> bool | None:
+    try:
+        result = typing.get_type_hints(function).get("return")
+    except (TypeError, NameError, AttributeError):
+        return None
+    if result is bool:
+        return False
+    return True if result is float else None
+
+
+def _short(value: Any) -> str:
+    text = " ".join(repr(value).split())
+    return text if len(text) <= 60 else text[:57] + "..."

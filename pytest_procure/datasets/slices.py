@@ -1,0 +1,200 @@
+"""Slices: the samples chosen for one test, and the rule that chose them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pytest_procure.errors import DataError, DeclarationError, unknown
+
+from .digests import Column, slice_digest
+
+if TYPE_CHECKING:  # a dataset makes slices: the import at run time goes the other way
+    from .dataset import Dataset
+
+Indices = NDArray[np.int64]
+Where = str | Sequence[str] | Callable[[Any, Any, str | None], bool]
+
+
+@dataclass(frozen=True, eq=False)
+class DatasetSlice:
+    """Chosen samples, in the order they are numbered by a run: sample i of a run is row i here.
+
+    `inputs`, `references`, `strata` and `clusters` are the dataset's columns at `indices`, `(len,)` int64.
+    """
+
+    dataset: Dataset
+    indices: Indices
+    rule: dict[str, Any]
+    inputs: Column
+    references: Column | None
+    strata: NDArray[np.str_] | None
+    clusters: Indices | None
+
+    def __len__(self) -> int:
+        """Count samples."""
+        return len(self.indices)
+
+    def take(self, samples: Sequence[int] | Indices) -> Any:
+        """The inputs of these samples of the slice, as a batch: `(b, ...)` for arrays, otherwise a list of b.
+
+        Neighbouring samples of an array are a read-only view, others a copy.
+        """
+        if not isinstance(self.inputs, np.ndarray):
+            return [self.inputs[i] for i in samples]
+        first, count = int(samples[0]), len(samples)
+        if count == 1 or (
+            int(samples[-1]) - first == count - 1 and np.array_equal(samples, np.arange(first, first + count))
+        ):
+            return self.inputs[first : first + count]
+        return self.inputs[samples]
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 over the digests of the samples, in order. Raises `DataError` where one has none."""
+        return slice_digest(self.inputs, self.references)
+
+    def describe(self) -> dict[str, Any]:
+        """What was asked, as plain JSON data."""
+        data = self.dataset
+        return {
+            "name": data.name,
+            "version": data.version,
+            "licence": data.licence,
+            "source": data.source,
+            "caveats": list(data.caveats),
+            "metrics": list(data.scorers),
+            "rule": self.rule,
+            "n": len(self),
+            "of": len(data),
+            "strata": None if self.strata is None else _counts(self.strata, among=data.strata),
+            "clusters": None if self.clusters is None else len(np.unique(self.clusters)),
+            "digest": self.digest,
+        }
+
+
+def choose(
+    dataset: Dataset, *, n: int | None, seed: int, stratify: bool, where: Where | None
+) -> DatasetSlice:
+    """Choose a slice; see `Dataset.slice`."""
+    if n is not None and (not isinstance(n, int) or isinstance(n, bool) or n < 1):
+        raise DeclarationError(
+            f"`n={n!r}` of a slice of `{dataset.name}`; expected a number of samples, 1 or more"
+        )
+    if not isinstance(seed, int) or isinstance(seed, bool) or seed < 0:
+        raise DeclarationError(
+            f"`seed={seed!r}` of a slice of `{dataset.name}`; expected a whole number, 0 or more"
+        )
+    if stratify and dataset.strata is None:
+        raise DeclarationError(
+            f"`stratify=True` but dataset `{dataset.name}` has no strata; give it `strata=`"
+        )
+    there = _matching(dataset, where)
+    if len(there) == 0:
+        raise DataError(
+            f"no sample of dataset `{dataset.name}` matches {_described(where)!r}; expected at least one"
+        )
+    if n is not None and n > len(there):
+        matching = "" if where is None else f" that match {_described(where)!r}"
+        raise DataError(
+            f"{n} samples of dataset `{dataset.name}` were asked for, but there are {len(there)}{matching}; "
+            f"ask for n={len(there)} or fewer, or label more"
+        )
+    chosen = (
+        there if n is None else _random(there, n, seed, dataset.strata if stratify else None, len(dataset))
+    )
+    rule = {
+        "n": n,
+        "seed": None if n is None else seed,
+        "stratify": stratify,
+        "where": _described(where),
+        "order": "dataset" if n is None else "random",
+    }
+    return DatasetSlice(
+        dataset=dataset,
+        indices=chosen,
+        rule=rule,
+        inputs=_rows(dataset.inputs, chosen),
+        references=None if dataset.references is None else _rows(dataset.references, chosen),
+        strata=None if dataset.strata is None else dataset.strata[chosen],
+        clusters=None if dataset.clusters is None else dataset.clusters[chosen],
+    )
+
+
+def _matching(dataset: Dataset, where: Where | None) -> Indices:
+    everything: Indices = np.arange(len(dataset), dtype=np.int64)
+    if where is None:
+        return everything
+    if callable(where):
+        references: Any = dataset.references if dataset.references is not None else [None] * len(dataset)
+        strata: list[str] | list[None] = (
+            [None] * len(dataset) if dataset.strata is None else dataset.strata.tolist()
+        )
+        kept = [bool(where(dataset.inputs[i], references[i], strata[i])) for i in range(len(dataset))]
+        matching: Indices = everything[np.array(kept)]
+        return matching
+    if dataset.strata is None:
+        raise DeclarationError(
+            f"`where={where!r}` names strata but dataset `{dataset.name}` has none; give it `strata=`"
+        )
+    names = [where] if isinstance(where, str) else list(where)
+    known = sorted(set(dataset.strata.tolist()))
+    for name in names:
+        if name not in known:
+            raise DataError(unknown(f"stratum of dataset `{dataset.name}`", name, known))
+    return everything[np.isin(dataset.strata, names)]
+
+
+def _random(there: Indices, n: int, seed: int, strata: NDArray[np.str_] | None, total: int) -> Indices:
+    # numpy promises that a bit generator's raw stream never changes; it makes no such promise for
+    # `permutation` or `choice`, and a slice has to be found again years later.
+    keys = np.random.PCG64(seed).random_raw(total)
+    shuffled = there[np.argsort(keys[there], kind="stable")]
+    if strata is None:
+        return shuffled[:n]
+    labels = strata[shuffled]
+    seats = _largest_remainder(_counts(labels), n)
+    kept = np.zeros(len(shuffled), dtype=np.bool_)
+    for label, count in seats.items():
+        kept[np.flatnonzero(labels == label)[:count]] = True
+    chosen: Indices = shuffled[kept]
+    return chosen
+
+
+def _largest_remainder(sizes: dict[str, int], n: int) -> dict[str, int]:
+    """Share n seats out in proportion to the sizes; ties go to the first by name."""
+    total = sum(sizes.values())
+    seats = {name: n * size // total for name, size in sizes.items()}
+    by_remainder = sorted(sizes, key=lambda name: (-(n * sizes[name] % total), name))
+    for name in by_remainder[: n - sum(seats.values())]:
+        seats[name] += 1
+    return seats
+
+
+def _rows(column: Column, chosen: Indices) -> Column:
+    if not isinstance(column, np.ndarray):
+        return [column[i] for i in chosen]
+    if len(chosen) == len(column) and np.array_equal(chosen, np.arange(len(column))):
+        return column
+    rows = column[chosen]
+    rows.flags.writeable = False
+    return rows
+
+
+def _counts(labels: NDArray[np.str_], *, among: NDArray[np.str_] | None = None) -> dict[str, int]:
+    names, numbers = np.unique(labels, return_counts=True)
+    found = dict(zip(names.tolist(), numbers.tolist(), strict=True))
+    return found if among is None else {name: found.get(name, 0) for name in np.unique(among).tolist()}
+
+
+def _described(where: Where | None) -> Any:
+    if where is None or isinstance(where, str):
+        return where
+    if callable(where):
+        return f"{where.__module__}.{getattr(where, '__qualname__', type(where).__qualname__)}"
+    return list(where)

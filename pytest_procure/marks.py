@@ -1,0 +1,144 @@
+"""What the marks on a test say, checked strictly: a mistyped mark must not become a missing requirement."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from .bars import Bar, declare_bar
+from .candidates import Candidate
+from .errors import DeclarationError, ProcureError, unknown
+from .scenarios import Scenario
+
+_BAR_ARGUMENTS = ("at_least", "at_most", "design")
+_SLICE_ARGUMENTS = ("n", "seed", "stratify", "where")
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """The marks of one test."""
+
+    scenario: Scenario
+    bars: tuple[Bar, ...]
+
+
+def declared(item: pytest.Item) -> Declared:
+    """Read the `scenario` and `bar` marks of a test. Raises `DeclarationError` naming mark and test."""
+    scenario = scenario_of(item)
+    bars = bars_of(item)
+    for bar in bars:
+        _fits(bar, scenario, item)
+    return Declared(scenario, bars)
+
+
+def scenario_of(item: pytest.Item) -> Scenario:
+    """Read the nearest `scenario` mark; without one the run is single_stream."""
+    mark = item.get_closest_marker("scenario")
+    if mark is None:
+        return Scenario.declare("single_stream")
+    if len(mark.args) != 1:
+        raise _wrong(
+            item, "scenario", "expected one name, as in `scenario('server', qps=40, duration='60 s')`"
+        )
+    try:
+        return Scenario.declare(mark.args[0], **mark.kwargs)
+    except DeclarationError as error:
+        raise _wrong(item, "scenario", str(error)) from None
+
+
+def bars_of(item: pytest.Item) -> tuple[Bar, ...]:
+    """Read the `bar` marks in source order; a nearer one replaces a farther one of its metric and sense."""
+    found: dict[tuple[str, str], tuple[pytest.Collector | pytest.Item, Bar]] = {}
+    marks = list(item.iter_markers_with_node("bar"))
+    for node, mark in marks:  # nearest first
+        bar = _bar(item, mark)
+        key = (bar.metric.name, bar.sense)
+        if key not in found:
+            found[key] = (node, bar)
+        elif found[key][0] is node:
+            raise _wrong(item, "bar", f"two bars on `{bar.metric.name}` ({bar.sense}); keep one")
+    # Decorators are applied from the bottom up; people read them from the top down.
+    return tuple(bar for _, bar in reversed(found.values()))
+
+
+def slice_rule(definition: Any) -> tuple[str | None, dict[str, Any]]:
+    """Read the nearest `dataset_slice` mark: (dataset name or None, arguments of `Dataset.slice`)."""
+    mark = definition.get_closest_marker("dataset_slice")
+    if mark is None:
+        return None, {}
+    rule = dict(mark.kwargs)
+    if len(mark.args) > 1 or (mark.args and not isinstance(mark.args[0], str)):
+        raise _wrong(
+            definition, "dataset_slice", "expected the dataset's name, as in `dataset_slice('tickets')`"
+        )
+    for argument in rule:
+        if argument not in _SLICE_ARGUMENTS:
+            raise _wrong(definition, "dataset_slice", unknown("argument", argument, _SLICE_ARGUMENTS))
+    for argument in ("n", "seed"):
+        value = rule.get(argument, 1)
+        if isinstance(value, bool) or not isinstance(value, int) or value < (argument == "n"):
+            expected = "a whole number above 0" if argument == "n" else "a whole number, 0 or more"
+            raise _wrong(definition, "dataset_slice", f"`{argument}={value!r}`; expected {expected}")
+    return (mark.args[0] if mark.args else None), rule
+
+
+def priced(bars: Iterable[Bar], candidates: Sequence[Candidate], item: pytest.Item) -> None:
+    """Check that every candidate can be held to the cost bars: it has a price, in the bar's currency."""
+    for bar in bars:
+        if bar.metric.kind != "cost":
+            continue
+        for candidate in candidates:
+            price = candidate.price
+            if price is None:
+                raise _wrong(
+                    item,
+                    "bar",
+                    f"`{bar.metric.name}` is asked, and candidate `{candidate.name}` has no price",
+                )
+            if price.currency != bar.limit.unit:
+                raise _wrong(
+                    item,
+                    "bar",
+                    f"`{bar.metric.name}` is in {bar.limit.unit}, and candidate `{candidate.name}` is priced in "
+                    f"{price.currency}; state both in one currency",
+                )
+
+
+def _bar(item: pytest.Item, mark: pytest.Mark) -> Bar:
+    if len(mark.args) != 1:
+        raise _wrong(item, "bar", "expected one metric, as in `bar('latency.p95', at_most='80 ms')`")
+    for argument in mark.kwargs:
+        if argument not in _BAR_ARGUMENTS:
+            raise _wrong(item, "bar", unknown("argument", argument, _BAR_ARGUMENTS))
+    try:
+        return declare_bar(mark.args[0], where=_where(item), **mark.kwargs)
+    except ProcureError as error:
+        raise _wrong(item, "bar", str(error)) from None
+
+
+def _fits(bar: Bar, scenario: Scenario, item: pytest.Item) -> None:
+    if bar.metric.kind == "latency" and not scenario.allows_latency:
+        raise _wrong(
+            item,
+            "bar",
+            f"`{bar.metric.name}` under {scenario.name}, where all samples are due at once; ask it under server, "
+            "single_stream or multi_stream",
+        )
+    if bar.metric.kind == "throughput" and not scenario.allows_throughput:
+        raise _wrong(
+            item,
+            "bar",
+            f"`{bar.metric.name}` at a declared rate, which is a condition, not a result; ask it under offline",
+        )
+
+
+def _where(item: pytest.Item) -> str:
+    path, line, _ = item.location
+    return f"{path.rpartition('/')[2]}:{(line or 0) + 1}"
+
+
+def _wrong(item: Any, mark: str, what: str) -> DeclarationError:
+    return DeclarationError(f"mark `{mark}` on {item.nodeid}: {what}")

@@ -1,0 +1,40 @@
+"""Latency percentiles, from the scheduled time to completion."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pytest_procure.stats import percentile
+from pytest_procure.units import Quantity
+
+from .execution import Execution
+from .measurement import NEVER, Latencies, Measurement, unmeasurable
+from .metric import Metric
+
+
+def latency(what: Metric, run: Execution) -> Measurement:
+    """Measure a percentile (nearest rank). A failed request took longer than any limit: ">= 2000 ms"."""
+    if not run.scenario.allows_latency:
+        return unmeasurable(what, f"{run.scenario.name} has no latency: all samples are due at once")
+    if run.requests == 0:
+        return unmeasurable(what, "no request was made")
+    values = np.concatenate([np.where(log.ok, log.latency, NEVER) for log in run.logs])
+    at = int(percentile(values, float(what.q), method="nearest-rank"))
+    censored = at >= NEVER  # a float on the way
+    if censored:
+        at = _shortest_failure(run)
+    return Measurement(
+        what,
+        Quantity.of(at, "ns"),
+        len(values),
+        "requests",
+        Latencies(values, what.q, under_load=not run.scenario.is_closed_loop),
+        censored,
+    )
+
+
+def _shortest_failure(run: Execution) -> int:
+    """All that is known of a percentile among the failures: it is at least the time the quickest one took."""
+    waited: NDArray[np.int64] = np.concatenate([log.latency[~log.ok] for log in run.logs])
+    return int(waited.min())

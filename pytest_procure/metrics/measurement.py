@@ -1,0 +1,99 @@
+"""A measurement: what was seen, with its unit, its count, and the basis on which a bar on it is decided.
+
+Basis
+├── Share          k of n (or a mean of scores in [0, 1]); exact binomial bounds at an effective n
+├── Latencies      a percentile: decided as the share of requests within the limit
+├── Means          independent repeats, of launches or items; t bounds
+├── Interval       a value with bounds that its author computed
+├── Exact          a value without an interval: a price at a declared rate
+└── Unmeasurable   nothing was seen; says why
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pytest_procure.units import Quantity
+
+from .metric import Metric
+
+#: A failed request is over every limit.
+NEVER = np.iinfo(np.int64).max
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """`total` is the sum of n scores in [0, 1]; `design_effect` and `df` are those of their clustering."""
+
+    total: float
+    n: int
+    design_effect: float = 1.0
+    df: int | None = None  # None: independent items
+    clusters: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Latencies:
+    """`values`: `(n,)` int64 ns in send order, `NEVER` where the request failed; `q`: the percentile."""
+
+    values: NDArray[np.int64]
+    q: Decimal
+    under_load: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Means:
+    """`values`: `(g,)` one a repeat. With `inverse` = c, what is measured is c / mean(values)."""
+
+    values: NDArray[np.float64]
+    of: str  # "launches", "items"
+    minimum: int  # fewer repeats give no verdict
+    inverse: Decimal | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A value whose author says where it likely lies, in the metric's unit."""
+
+    value: Decimal
+    low: Decimal
+    high: Decimal
+
+
+@dataclass(frozen=True, slots=True)
+class Exact:
+    """A value that no sampling touches, in the metric's unit; `label` says on what condition."""
+
+    value: Decimal
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unmeasurable:
+    """Nothing was seen, for this reason."""
+
+    reason: str
+
+
+Basis = Share | Latencies | Means | Interval | Exact | Unmeasurable
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """`estimate` is None where nothing could be measured; `censored` means "at least this much"."""
+
+    metric: Metric
+    estimate: Quantity | None
+    n: int
+    n_unit: str
+    basis: Basis
+    censored: bool = False
+
+
+def unmeasurable(metric: Metric, reason: str) -> Measurement:
+    """Say that nothing was seen; never a 0."""
+    return Measurement(metric, None, 0, "samples", Unmeasurable(reason))

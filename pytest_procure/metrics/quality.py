@@ -1,0 +1,82 @@
+"""Quality: scores of the answers of the performance run itself, and their share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pytest_procure.datasets import DatasetSlice, Scorer
+from pytest_procure.driver.log import RequestLog, Status
+from pytest_procure.errors import DataError
+from pytest_procure.stats import cluster_design_effect
+from pytest_procure.units import Quantity
+
+from .execution import Execution
+from .failures import serial_effect
+from .measurement import Measurement, Share, unmeasurable
+from .metric import Metric
+
+
+def score(logs: tuple[RequestLog, ...], chosen: DatasetSlice, scorer: Scorer) -> NDArray[np.float64]:
+    """Score every sample, `(samples,)` in [0, 1]; a request without a good answer scores 0.
+
+    Raises `DataError` when the scorer raises, or gives something that is no score.
+    """
+    if chosen.references is None:
+        raise DataError(
+            f"dataset `{chosen.dataset.name}` has no references, so `{scorer.metric}` cannot be scored; "
+            "give `references=` or put no quality bar on it"
+        )
+    scores = np.zeros(sum(len(log.samples) for log in logs))
+    position = 0
+    for log in logs:
+        good = np.repeat(log.status == Status.OK, log.samples_per_query)[: len(log.samples)]
+        for place in np.flatnonzero(good):
+            item = int(log.samples[place])
+            scores[position + place] = _one(scorer, log.answers[place], chosen.references[item], item)
+        position += len(log.samples)
+    return scores
+
+
+def _one(scorer: Scorer, output: Any, reference: Any, item: int) -> float:
+    try:
+        return scorer(output, reference)
+    except DataError as error:
+        raise DataError(f"sample {item} of the slice: {error}") from None
+    except Exception as error:
+        raise DataError(
+            f"the scorer of `{scorer.metric}` raised {type(error).__name__} on sample {item} of the slice: "
+            f"{error}"
+        ) from error
+
+
+def quality(what: Metric, run: Execution) -> Measurement:
+    """Measure the mean score. Samples of one item, or of one cluster, are one piece of evidence."""
+    scores = run.scores.get(what.name)
+    if scores is None:
+        known = ", ".join(sorted(run.scores)) or "none"
+        return unmeasurable(
+            what, f"dataset `{run.slice.dataset.name}` has no scorer for it (it has: {known})"
+        )
+    if len(scores) == 0:
+        return unmeasurable(what, "no request was made")
+    basis = _share(scores, run)
+    return Measurement(what, Quantity.of(round(basis.total / basis.n, 12)), len(scores), "samples", basis)
+
+
+def _share(scores: NDArray[np.float64], run: Execution) -> Share:
+    items, clusters = run.items, run.slice.clusters
+    groups = items if clusters is None else clusters[items]
+    distinct = len(np.unique(groups))
+    effect: float = 1.0
+    df: int | None = None
+    if distinct < len(scores):
+        effect, df = cluster_design_effect(scores, groups)
+    # Failures under load come in rows; where there are some, the answers are no independent draws either.
+    serial, serial_df = serial_effect(run.failed)
+    if serial > effect:
+        effect, df = serial, serial_df
+    clustered = distinct if distinct < len(scores) else None
+    return Share(float(scores.sum()), len(scores), max(1.0, effect), df, clustered)

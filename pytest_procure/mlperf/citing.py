@@ -1,0 +1,109 @@
+"""Quoting a published result in the form that MLCommons asks for, and what has to stand beside every quote."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from .benchmarks import facts
+from .records import Finding, Result
+from .rules import Applied, apply
+
+TRADEMARK = (
+    "The MLPerf name and logo are registered and unregistered trademarks of MLCommons Association in the United "
+    "States and other countries. All rights reserved. Unauthorized use strictly prohibited. See www.mlcommons.org "
+    "for more information."
+)
+_MISUSES = {
+    "the name needs the registered sign: MLPerf®": re.compile(r"MLPerf(?!®)\b"),
+    "the name has no possessive": re.compile(r"MLPerf®?['\u2019]s"),
+    "the name has no plural": re.compile(r"MLPerf®?s\b"),
+    "the name is no verb": re.compile(r"MLPerf®?(?:ed|ing)\b"),
+    "the name stands before the full name of a benchmark": re.compile(
+        r"MLPerf®(?! (?:Inference|Open|v\d|Training|name))"
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Citation:
+    """A quote in two parts: the sentence for the text and the footnote that belongs to it."""
+
+    sentence: str
+    footnote: str
+    obligations: tuple[Applied, ...]
+
+
+def cite(result: Result, *, retrieved: str = "", source: str = "") -> Citation:
+    """Quote a result. `retrieved` is the date on which the table was fetched, `source` the page or repository.
+
+    What the caller does not know is said to be missing; the row's own file is named as the source by default.
+    """
+    verified = result.origin == "summary"
+    division = "Open" if result.division == "open" else result.division.title() or "division not stated"
+    open_ = " Open" if result.division == "open" else ""
+    suite = "/".join(result.suites) or "suite not stated"
+    score = str(result.score) if result.score is not None else "no usable score"
+    model = f" running {result.model}" if result.swapped_model else ""
+    state = "a" if verified else "an unverified"
+    sentence = (
+        f"{result.submitter} published {state} result of {score} on the MLPerf®{open_} Inference {result.round} "
+        f"{result.benchmark} {result.scenario} benchmark using {result.system or result.platform} "
+        f"({result.chips}){model}."
+    )
+    fetched = retrieved or "on a date not recorded"
+    footnote = (
+        f"{'' if verified else 'Unverified '}MLPerf® Inference {result.round} {division} {suite} {result.benchmark} "
+        f"{result.scenario}. Retrieved from {source or result.file} {fetched}, entry {result.id or result.name}. "
+        f"{'' if verified else 'Result not verified by MLCommons Association. '}{TRADEMARK}"
+    )
+    return Citation(sentence, footnote, tuple(obligations((result,), retrieved=retrieved)))
+
+
+def obligations(results: tuple[Result, ...], *, retrieved: str = "") -> Iterator[Applied]:
+    """Yield what has to stand beside any quote of these results."""
+    for one in results:
+        if one.origin == "summary":
+            yield apply(
+                "verified",
+                f"{one.name} is a row of the table as supplied ({one.file}); this copy was not checked against mlcommons.org",
+            )
+        else:
+            what = "republished by a third party" if one.origin == "copy" else "a log without a published row"
+            yield apply("verified", f"{one.name} is {what}: write `unverified` beside it")
+    names = ", ".join(one.id or one.name for one in results)
+    yield apply(
+        "citation",
+        f"name submitter, benchmark with version, system; footnote with suite, division, scenario, date, source, entry {names} and trademark",
+    )
+    opened = [one.name for one in results if one.division == "open"]
+    yield apply(
+        "naming",
+        "write MLPerf® with the full name of the benchmark"
+        + (f"; call {', '.join(opened)} MLPerf® Open" if opened else ""),
+    )
+    if retrieved:
+        yield apply(
+            "snapshot_date", f"tables are corrected after publication; this one was retrieved {retrieved}"
+        )
+    else:
+        rounds = ", ".join(dict.fromkeys(f"{one.round} of {published(one.round)}" for one in results))
+        yield apply(
+            "snapshot_date",
+            f"tables are corrected after publication and no date of retrieval was given ({rounds})",
+        )
+
+
+def published(round_: str) -> str:
+    """Return a round's date of publication, or say that it is not established."""
+    return str(facts().data["rounds"].get(round_, {}).get("published") or "a date not established")
+
+
+def check_wording(text: str) -> tuple[Finding, ...]:
+    """Return what is wrong with the use of the benchmark's name in a text that is to be published."""
+    return tuple(
+        Finding("naming", "", f"character {found.start()}", found[0], message)
+        for message, pattern in _MISUSES.items()
+        for found in pattern.finditer(text)
+    )

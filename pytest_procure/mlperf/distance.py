@@ -1,0 +1,139 @@
+"""How far MLPerf's reference task is from the buyer's, row by row, and what of a score transfers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Literal
+
+from .benchmarks import facts
+from .records import Result
+from .rules import Applied, apply
+
+Verdict = Literal["same", "differs", "unknown"]
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """The buyer's task, as far as it is stated; what is empty counts as unknown.
+
+    `pipeline` is `single model` or what is around it (retrieval, tools, post-processing). `latency` is the bound
+    in words, such as `p95 <= 80 ms`.
+    """
+
+    dataset: str = ""
+    quality: str = ""
+    scenario: str = ""
+    traffic: str = ""
+    precision: str = ""
+    stack: str = ""
+    batch: str = ""
+    pipeline: str = ""
+    latency: str = ""
+
+    @classmethod
+    def names(cls) -> tuple[str, ...]:
+        """Return the names of everything that can be stated."""
+        return tuple(one.name for one in fields(cls))
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One aspect of the task: what MLPerf's is, what ours is."""
+
+    aspect: str
+    published: str
+    ours: str
+    verdict: Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Distance:
+    """The rows, the sentence on what transfers, and the rule that forbids any forecast."""
+
+    rows: tuple[Row, ...]
+    sentence: str
+    refused: Applied
+
+
+def distance(published: Result, task: Task) -> Distance:
+    """Say row by row where the published result's task is the buyer's, differs, or is not known to be either."""
+    record = facts().find(published.round, published.benchmark)
+    semantics = facts().data["scenario_semantics"].get(published.scenario, {})
+    batch = published.run.user_conf if published.run else {}
+    theirs = {
+        "dataset": record.dataset if record else "",
+        "quality": _quality(published),
+        "scenario": published.scenario,
+        "traffic": str(semantics.get("arrival", "")),
+        "precision": "+".join(published.precision.kinds),
+        "stack": published.software,
+        "batch": "; ".join(
+            f"{key} = {value}" for key, value in batch.items() if "batch" in key or "coalesce" in key
+        ),
+        "pipeline": "compound" if published.benchmark.startswith("e2e-") else "single model",
+        "latency": _limits(published),
+    }
+    rows = tuple(
+        Row(name, theirs[name], getattr(task, name), _verdict(theirs[name], getattr(task, name)))
+        for name in Task.names()
+    )
+    return Distance(
+        rows,
+        _sentence(rows, published),
+        apply(
+            "transfer",
+            "no latency, throughput, quality or cost of your task is predicted from this score: fixed data, "
+            "fixed output caps, no caching across queries, a stack tuned for this one task",
+        ),
+    )
+
+
+def _quality(published: Result) -> str:
+    record = facts().find(published.round, published.benchmark)
+    bars = record.targets(published.scenario) if record else ()
+    return ", ".join(
+        f"{bar.metric}"
+        + (f" >= {bar.low:g}" if bar.low is not None else "")
+        + (f" <= {bar.high:g}" if bar.high is not None else "")
+        for bar in bars
+    )
+
+
+def _limits(published: Result) -> str:
+    record = facts().find(published.round, published.benchmark)
+    if record is None:
+        return ""
+    limits = record.limits(published.scenario)
+    if not limits:
+        return "none"
+    percentile = record.percentile(published.scenario) or 99
+    names = {"latency": "latency", "ttft": "first token", "tpot": "each further token"}
+    return ", ".join(f"p{percentile:g} {names[name]} <= {value:g} ms" for name, value in limits.items())
+
+
+def _verdict(theirs: str, ours: str) -> Verdict:
+    if not theirs or not ours:
+        return "unknown"
+    return "same" if " ".join(theirs.casefold().split()) == " ".join(ours.casefold().split()) else "differs"
+
+
+def _sentence(rows: tuple[Row, ...], published: Result) -> str:
+    differs = [row.aspect for row in rows if row.verdict == "differs"]
+    unknown = [row.aspect for row in rows if row.verdict == "unknown"]
+    parts = [f"{published.name} shows what this hardware-plus-software pair does on MLPerf's task"]
+    if differs:
+        parts.append(f"yours differs in {_listed(differs)}")
+    if unknown:
+        parts.append(f"nothing is known about {_listed(unknown)}")
+    if not differs and not unknown:
+        parts.append(
+            "yours is stated in the same words, which does not make the data, the prompts or the load the same"
+        )
+    return (
+        "; ".join(parts)
+        + ". What transfers is a direction for the shortlist; the figures have to be measured on your task."
+    )
+
+
+def _listed(names: list[str]) -> str:
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)

@@ -1,0 +1,73 @@
+"""What the candidates cost, and where a verdict on cost would turn."""
+
+from __future__ import annotations
+
+from decimal import ROUND_CEILING, Decimal, InvalidOperation
+from typing import NamedTuple
+
+from pytest_procure.evidence.record import CandidateRecord, FindingRecord, Record
+from pytest_procure.units import Quantity, readable
+
+from . import words
+from .deciding import counted
+
+
+class Cost(NamedTuple):
+    """A cost bar on one candidate."""
+
+    question: str
+    candidate: str
+    finding: FindingRecord
+    million: str  # the cost of a million requests; "" if nothing was measured
+    turns: str  # where the verdict would turn; "" where the record does not tell
+
+
+def costs(record: Record) -> list[Cost]:
+    """List the cost findings of all requirements, in order."""
+    offers = {candidate["name"]: candidate for candidate in record["candidates"]}
+    return [
+        Cost(
+            requirement["question"],
+            result["candidate"],
+            finding,
+            _million(finding),
+            _turns(finding, offers.get(result["candidate"])),
+        )
+        for requirement in record["requirements"]
+        for result in requirement["results"]
+        for finding in result["findings"]
+        if finding["kind"] == "cost" and (finding["struck"] or finding in counted(result))
+    ]
+
+
+def _million(finding: FindingRecord) -> str:
+    cost = finding["estimate"]
+    if cost is None:
+        return ""
+    return readable(Quantity.of(_exact(cost["number"]) * 1_000_000, cost["unit"]))
+
+
+def _turns(finding: FindingRecord, candidate: CandidateRecord | None) -> str:
+    """Say at which utilisation an hourly price would turn the verdict: cost falls as utilisation rises."""
+    cost, bar = finding["estimate"], finding["bar"]
+    if candidate is None or cost is None or cost["unit"] != bar["unit"] or bar["number"] <= 0:
+        return ""
+    try:
+        utilisation = Decimal(str(candidate["price"].get("utilisation", "")))
+    except InvalidOperation:
+        return ""
+    # An offer is accepted on the upper end of its likely range, where there is one.
+    upper = finding["high"]
+    decides = cost if upper is None else upper
+    turning = utilisation * _exact(decides["number"]) / _exact(bar["number"])
+    if turning > 1:
+        return "would miss this bar even at 100 % utilisation"
+    at = readable(Quantity(turning), share=True, rounding=ROUND_CEILING)
+    declared = words.percent(float(utilisation))
+    if decides["number"] <= bar["number"]:
+        return f"holds down to a utilisation of {at}; declared: {declared}"
+    return f"would hold from a utilisation of {at} on; declared: {declared}"
+
+
+def _exact(number: float) -> Decimal:
+    return Decimal(repr(number))

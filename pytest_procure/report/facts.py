@@ -1,0 +1,118 @@
+"""Disclosed facts as rows of a table: conditions, data, backend, environment, whatever keys they hold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from . import words
+
+#: Names of conditions and of what a slice or a price states, in words. Other keys are shown as they are.
+_NAMES = {
+    "arrivals": "arrivals",
+    "bytes": "size in bytes",
+    "closed_loop": "closed loop",
+    "count": "requests",
+    "decode": "how outputs are read",
+    "drain": "wait for late answers",
+    "dtype": "number format",
+    "graph_optimisation": "graph optimisation",
+    "launches": "launches",
+    "licence": "licence",
+    "max_batch": "largest batch",
+    "max_wait": "longest wait for a batch",
+    "of": "samples in the dataset",
+    "provider_nodes": "operations by provider",
+    "providers": "execution providers",
+    "qps": "requests a second",
+    "sample_order": "order of samples",
+    "samples_per_query": "samples a query",
+    "seed": "seed of the random order",
+    "sha256": "digest (SHA-256)",
+    "timeout": "deadline of a request",
+    "wall_limit": "time limit of a run",
+    "warmup": "warm-up calls, not counted",
+    "workers": "workers side by side",
+}
+
+
+class Fact(NamedTuple):
+    """A name and its value, both as people read them."""
+
+    name: str
+    value: str
+
+
+def facts(described: Mapping[str, Any], *, without: Sequence[str] = ()) -> list[Fact]:
+    """List what a mapping of plain JSON data says, in its own order; what it leaves open is not stated."""
+    return [
+        Fact(" / ".join(_named(part) for part in path), _value(value))
+        for path, value in _leaves(described, ())
+        if path[0] not in without
+    ]
+
+
+def set_facts(described: Mapping[str, Any], *, without: Sequence[str] = ()) -> list[Fact]:
+    """List what a mapping says, leaving out what it leaves open: conditions that were not set."""
+    return [fact for fact in facts(described, without=without) if fact.value != words.NOT_STATED]
+
+
+def digest(described: Mapping[str, Any]) -> str:
+    """Find the first digest in what a backend or dataset discloses; "" if there is none."""
+    digests = (v for path, v in _leaves(described, ()) if path[-1] in {"sha256", "digest"})
+    return str(next(digests, "") or "")
+
+
+def chosen(described: Mapping[str, Any]) -> str:
+    """Say which samples of a dataset were asked, and by which rule."""
+    n, of = described.get("n"), described.get("of")
+    rule = described.get("rule")
+    if not isinstance(n, int) or not isinstance(rule, Mapping):
+        return _value(rule if rule else n)
+    said = f"all {words.count(n, 'samples')}" if n == of else words.count(n, "samples")
+    if isinstance(of, int) and n != of:
+        said += f" of {of:,}"
+    if rule.get("order") == "random":
+        said += f", chosen at random (seed {_value(rule.get('seed'))})"
+    if rule.get("stratify"):
+        said += ", in proportion to the groups"
+    if rule.get("where"):
+        said += f", only where {_value(rule['where'])}"
+    return said
+
+
+def groups(described: Mapping[str, Any]) -> str:
+    """Say which groups a slice holds, with the number of samples of each."""
+    strata = described.get("strata")
+    if not isinstance(strata, Mapping) or not strata:
+        return "none declared"
+    return ", ".join(f"{name}: {number}" for name, number in strata.items())
+
+
+def _leaves(value: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:
+    if isinstance(value, Mapping) and value:
+        for key, inner in value.items():
+            yield from _leaves(inner, (*path, str(key)))
+    elif isinstance(value, list) and any(isinstance(item, (Mapping, list)) for item in value):
+        for position, inner in enumerate(value, start=1):
+            yield from _leaves(inner, (*path, str(position)))
+    else:
+        yield path, value
+
+
+def _named(key: str) -> str:
+    return _NAMES.get(key, key.replace("_", " "))
+
+
+def _value(value: Any) -> str:
+    if value is None or value in ("", [], {}):
+        return words.NOT_STATED
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    if isinstance(value, int):
+        return f"{value:,}" if abs(value) >= 10_000 else str(value)
+    if isinstance(value, list):
+        return ", ".join(_value(item) for item in value)
+    return str(value)

@@ -1,0 +1,239 @@
+"""What the page shows, made from a record: the templates only lay it out."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from pytest_procure.evidence.record import (
+    CandidateRecord,
+    FindingRecord,
+    Record,
+    RequirementRecord,
+    ResultRecord,
+    RunRecord,
+    dumps,
+)
+
+from . import words
+from .charts import Curves, Dots, charts, declared_run
+from .costs import Cost, costs
+from .deciding import Deciding, bar_key, cards
+from .facts import Fact, set_facts
+
+
+class Row(NamedTuple):
+    """A candidate against a bar."""
+
+    candidate: str
+    finding: FindingRecord
+
+
+class Bar(NamedTuple):
+    """A bar of a requirement, with every candidate that was held against it."""
+
+    title: str
+    asked: str
+    rows: list[Row]
+
+
+class Tail(NamedTuple):
+    """How a candidate's answer times are spread."""
+
+    candidate: str
+    series: int
+    times: dict[str, str]
+    requests: str
+    failed: str
+
+
+class Conditions(NamedTuple):
+    """A scenario with its conditions, and the candidates that were run under exactly these."""
+
+    label: str
+    facts: list[Fact]
+    candidates: list[str]
+    seconds: str
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """A committee question, laid out."""
+
+    number: int
+    record: RequirementRecord
+    question: str
+    bars: list[Bar]
+    remarks: list[ResultRecord]  # results that no table of findings explains
+    hints: list[tuple[str, str]]  # (candidate, what would decide)
+    charts: list[Curves | Dots]
+    tails: list[Tail]
+    groups: list[tuple[str, dict[str, str]]]  # (group, candidate -> share right)
+    conditions: list[Conditions]
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """The whole report."""
+
+    record: Record
+    id: str
+    title: str
+    date: str
+    cards: list[tuple[CandidateRecord, Deciding | None]]
+    requirements: list[Requirement]
+    costs: list[Cost]
+    untested: list[str]
+    caveats: list[tuple[str, str]]  # (dataset, what its owner says it does not show)
+    events: list[tuple[str, str]]  # (where, what happened)
+
+    def result(self, requirement: Requirement, candidate: str) -> ResultRecord | None:
+        """Find what a requirement found about a candidate."""
+        results = requirement.record["results"]
+        return next((r for r in results if r["candidate"] == candidate), None)
+
+
+def report_id(record: Record) -> str:
+    """Identify a report: the first 12 hex digits of the SHA-256 of its record's canonical bytes."""
+    return hashlib.sha256(dumps(record).encode("ascii")).hexdigest()[:12]
+
+
+def page_of(record: Record) -> Page:
+    """Lay a record out."""
+    names = [candidate["name"] for candidate in record["candidates"]]
+    series = {name: i for i, name in enumerate(names, start=1)}
+    return Page(
+        record=record,
+        id=report_id(record),
+        title=record["title"] or _offered(record),
+        date=_date(record),
+        cards=cards(record),
+        requirements=[_requirement(i, q, series) for i, q in enumerate(record["requirements"], start=1)],
+        costs=costs(record),
+        untested=[_untested(q, r) for q, r in _results(record) if r["verdict"] == "not tested"],
+        caveats=[(str(d.get("name", "")), str(c)) for d in record["datasets"] for c in d.get("caveats") or []],
+        events=list(_events(record)),
+    )
+
+
+def _offered(record: Record) -> str:
+    """Name what is offered, where the suite gives no title."""
+    makers = list(dict.fromkeys(c["vendor"] or c["name"] for c in record["candidates"]))
+    offers = words.count(len(record["candidates"]), "offers")
+    return f"{words.upper_first(offers)}: {words.listing(makers)}" if makers else "No offer"
+
+
+def _date(record: Record) -> str:
+    first, last = words.day(record["started"]), words.day(record["finished"])
+    return first if first == last else f"{first} to {last}"
+
+
+def _requirement(number: int, requirement: RequirementRecord, series: dict[str, int]) -> Requirement:
+    results = requirement["results"]
+    drawn = charts(requirement, series)
+    return Requirement(
+        number=number,
+        record=requirement,
+        question=requirement["question"] or requirement["id"],
+        bars=_bars(results),
+        remarks=[r for r in results if r["problem"] or _unexplained(r)],
+        hints=[(r["candidate"], f["hint"]) for r in results for f in r["findings"] if f["hint"]],
+        charts=drawn,
+        tails=_tails(results, series) if any(chart.kind == "curves" for chart in drawn) else [],
+        groups=_groups(results),
+        conditions=_conditions(results),
+    )
+
+
+def _bars(results: list[ResultRecord]) -> list[Bar]:
+    bars: dict[tuple[str, str, str, str], Bar] = {}
+    for result in results:
+        for finding in result["findings"]:
+            if not finding["observed_only"]:
+                bar = bars.setdefault(bar_key(finding), Bar(finding["title"], words.asked(finding), []))
+                bar.rows.append(Row(result["candidate"], finding))
+    return list(bars.values())
+
+
+def _unexplained(result: ResultRecord) -> bool:
+    """Whether a result is other than its findings say: waived, invalid, or never run."""
+    return result["verdict"] not in {f["verdict"] for f in result["findings"]}
+
+
+def _tails(results: list[ResultRecord], series: dict[str, int]) -> list[Tail]:
+    tails = []
+    for result in results:
+        run = declared_run(result["runs"])
+        if run is not None and run["latency_ms"]:
+            times = {key: words.milliseconds(ms) for key, ms in run["latency_ms"].items()}
+            failed = sum(run["failures"].values())
+            tails.append(
+                Tail(
+                    result["candidate"],
+                    series.get(result["candidate"], 1),
+                    times,
+                    f"{run['requests']:,}",
+                    f"{failed:,}",
+                )
+            )
+    return tails
+
+
+def _groups(results: list[ResultRecord]) -> list[tuple[str, dict[str, str]]]:
+    shares: dict[str, dict[str, str]] = {}
+    for result in results:
+        run = declared_run(result["runs"])
+        for group in run["strata"] if run is not None else []:
+            told = f"{words.percent(float(group['share']))} of {int(group['n']):,}"
+            shares.setdefault(str(group["stratum"]), {})[result["candidate"]] = told
+    return list(shares.items())
+
+
+def _conditions(results: list[ResultRecord]) -> list[Conditions]:
+    """Gather candidates that were run under the same conditions; a candidate's own batch policy shows."""
+    same: dict[tuple[str, tuple[Fact, ...]], list[tuple[str, RunRecord]]] = {}
+    for result in results:
+        run = declared_run(result["runs"])
+        if run is not None:
+            told = set_facts(run["conditions"], without=("label", "scenario"))
+            same.setdefault((run["label"], tuple(told)), []).append((result["candidate"], run))
+    return [
+        Conditions(
+            label,
+            list(told),
+            [name for name, _ in runs],
+            words.listing([words.seconds(run["seconds"]) for _, run in runs]),
+        )
+        for (label, told), runs in same.items()
+    ]
+
+
+def _untested(requirement: RequirementRecord, result: ResultRecord) -> str:
+    why = result["problem"] or result["sentence"]
+    return f"{result['candidate']}: {requirement['question'] or requirement['id']} {why}".rstrip()
+
+
+def _results(record: Record) -> Iterator[tuple[RequirementRecord, ResultRecord]]:
+    for requirement in record["requirements"]:
+        for result in requirement["results"]:
+            yield requirement, result
+
+
+def _events(record: Record) -> Iterator[tuple[str, str]]:
+    """Tell what a reader should know: the run's notes, then what happened on the way, run by run."""
+    yield from (("Whole session", note) for note in record["notes"])
+    yield from ((c["name"], c["notes"]) for c in record["candidates"] if c["notes"])
+    for requirement, result in _results(record):
+        where = f"{result['candidate']}, {requirement['question'] or requirement['id']}"
+        if result["verdict"] == "waived":
+            yield where, f"Waived: {result['sentence']}"
+        for run in result["runs"]:
+            if run["stopped"]:
+                yield where, f"The run ended early: {run['stopped']}"
+            if run["failures"]:
+                told = words.listing([f"{number:,} {kind}" for kind, number in run["failures"].items()])
+                yield where, f"Of {words.count(run['requests'], 'requests')}, these failed and count: {told}"
+            yield from ((where, f"The harness: {fault}") for fault in run["faults"])
+            yield from ((where, f"The candidate: {note}") for note in run["notes"])

@@ -1,0 +1,93 @@
+"""What `procure.run()` gives back: the measured values of one execution, by the names that bars use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from .errors import DeclarationError, unknown
+from .measured import Measured, Recorder
+from .metrics import Execution, Measurement, Metric, measure, metric
+from .metrics.metric import THROUGHPUT
+
+
+class Family:
+    """Metrics with one first name: `result.latency.p95`, `result.quality.exact_match`."""
+
+    __slots__ = ("_family", "_known", "_look_up")
+
+    def __init__(self, family: str, known: tuple[str, ...], look_up: Callable[[str], Measured]) -> None:
+        self._family = family
+        self._known = known
+        self._look_up = look_up
+
+    def __getattr__(self, name: str) -> Measured:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        try:
+            return self._look_up(f"{self._family}.{name}")
+        except DeclarationError:
+            raise AttributeError(unknown(f"{self._family} metric", name, self._known)) from None
+
+    def __getitem__(self, name: str) -> Measured:
+        """Take names that are no Python names: `result.latency["p99.9"]`."""
+        return getattr(self, name)  # type: ignore[no-any-return]  # __getattr__ gives Measured
+
+    def __dir__(self) -> list[str]:
+        return sorted(self._known)
+
+
+class Result:
+    """One execution, measured. Each metric is measured once, when first asked for."""
+
+    def __init__(self, execution: Execution, recorder: Recorder) -> None:
+        self.execution = execution
+        self._recorder = recorder
+        self._measurements: dict[str, Measurement] = {}
+
+    def measurement(self, what: Metric) -> Measurement:
+        """Measure a metric; the same object each time."""
+        if what.name not in self._measurements:
+            self._measurements[what.name] = measure(what, self.execution)
+        return self._measurements[what.name]
+
+    @property
+    def accuracy(self) -> Measured:
+        """Share of samples answered right."""
+        return self._measured("accuracy")
+
+    @property
+    def error_rate(self) -> Measured:
+        """Share of requests that failed: errors, time-outs, lost and empty answers."""
+        return self._measured("error_rate")
+
+    @property
+    def throughput(self) -> Measured:
+        """Good samples a second; not where the rate is declared."""
+        return self._measured(THROUGHPUT.name)
+
+    @property
+    def cost_per_request(self) -> Measured:
+        """Cost of a request in the currency of the candidate's price."""
+        return self._measured("cost_per_request")
+
+    @property
+    def latency(self) -> Family:
+        """Percentiles from the scheduled time to completion: `.p50`, `.p95`, `["p99.9"]`."""
+        return Family("latency", ("p50", "p90", "p95", "p99", "p99.9"), self._measured)
+
+    @property
+    def quality(self) -> Family:
+        """Means of the dataset's own scorers."""
+        named = tuple(sorted(name.removeprefix("quality.") for name in self.execution.scores))
+        return Family("quality", named, self._measured)
+
+    @property
+    def answers(self) -> list[Any]:
+        """The outputs in send order, None where a request failed."""
+        return [answer for log in self.execution.logs for answer in log.answers]
+
+    def _measured(self, name: str) -> Measured:
+        if name.startswith("quality.") and name not in self.execution.scores:
+            raise DeclarationError(unknown("scorer", name, self.execution.scores))
+        return Measured(self.measurement(metric(name)), self._recorder)

@@ -1,0 +1,169 @@
+"""What a suite declares: its candidates and datasets, as the conftests above a test give them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from .candidates import Candidate
+from .datasets import Dataset, DatasetSlice
+from .errors import DataError, DeclarationError, ProcureError, unknown
+
+_CANDIDATES = "pytest_procure_candidates"
+_DATASETS = "pytest_procure_datasets"
+
+
+@dataclass(frozen=True, eq=False)
+class Offer:
+    """A candidate, and the folder that its relative paths start from."""
+
+    candidate: Candidate
+    base: Path
+
+
+@dataclass(eq=False)
+class Source:
+    """A named dataset, made when first used."""
+
+    name: str
+    given: Dataset | Callable[[], Dataset]
+    made: Dataset | None = None
+
+    def dataset(self) -> Dataset:
+        """Give the dataset. What the suite's own callable raises becomes a `DataError`."""
+        if self.made is None:
+            made = self.given if isinstance(self.given, Dataset) else self._call(self.given)
+            if not isinstance(made, Dataset):
+                raise DataError(f"dataset `{self.name}` is {type(made).__name__}; expected a `Dataset`")
+            self.made = made
+        return self.made
+
+    def _call(self, make: Callable[[], Dataset]) -> Dataset:
+        try:
+            return make()
+        except ProcureError:
+            raise
+        except Exception as error:
+            raise DataError(
+                f"dataset `{self.name}` could not be made: {type(error).__name__}: {error}"
+            ) from error
+
+
+@dataclass(frozen=True, eq=False)
+class SliceAsked:
+    """Which slice of which dataset a test asks for."""
+
+    source: Source
+    rule: Mapping[str, Any]
+
+    def choose(self) -> DatasetSlice:
+        """Make the slice; `DataError` if it cannot be made."""
+        return self.source.dataset().slice(**self.rule)
+
+
+class Suite:
+    """The declarations of a session, asked for once a set of conftests and kept, so that identity holds."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+        self._offers: dict[tuple[int, ...], list[Offer]] = {}
+        self._sources: dict[tuple[int, ...], dict[str, Source]] = {}
+        self._slices: dict[tuple[int, str], SliceAsked] = {}
+
+    def offers(self, ihook: Any) -> list[Offer]:
+        """List the candidates for tests below the conftests of `ihook`: the nearest that gives any decides."""
+        key = _key(ihook, _CANDIDATES)
+        if key not in self._offers:
+            self._offers[key] = next(
+                (self._checked(given, base) for given, base in self._declared(ihook, _CANDIDATES) if given),
+                [],
+            )
+        return self._offers[key]
+
+    def source(self, ihook: Any, name: str | None) -> Source:
+        """Find a dataset by name; the name of the only one may be left out."""
+        sources = self._all_sources(ihook)
+        if name is not None and name not in sources:
+            raise DeclarationError(unknown("dataset", name, sources))
+        if name is not None:
+            return sources[name]
+        if len(sources) == 1:
+            return next(iter(sources.values()))
+        if not sources:
+            raise DeclarationError(
+                f"there is no dataset; return one from `{_DATASETS}` in the conftest beside the test"
+            )
+        raise DeclarationError(
+            f"there are {len(sources)} datasets, so name one, as in `dataset_slice({sorted(sources)[0]!r})`"
+        )
+
+    def asked(self, source: Source, rule: Mapping[str, Any]) -> SliceAsked:
+        """Give one object for one slice, however many tests ask for it."""
+        key = (id(source), repr(sorted(rule.items())))
+        return self._slices.setdefault(key, SliceAsked(source, rule))
+
+    def _all_sources(self, ihook: Any) -> dict[str, Source]:
+        key = _key(ihook, _DATASETS)
+        if key not in self._sources:
+            found: dict[str, Source] = {}
+            for given, _ in self._declared(ihook, _DATASETS):
+                if not isinstance(given, Mapping):
+                    raise DeclarationError(f"`{_DATASETS}` gave {type(given).__name__}; expected a mapping")
+                for name, dataset in given.items():
+                    found.setdefault(name, self._shared(name, dataset))
+            self._sources[key] = found
+        return self._sources[key]
+
+    def _shared(self, name: str, given: Any) -> Source:
+        """Keep one source a declaration, so that two folders share a dataset made above both."""
+        if not isinstance(given, Dataset) and not callable(given):
+            raise DeclarationError(
+                f"dataset `{name}` is {type(given).__name__}; expected a `Dataset`, or a callable that makes it"
+            )
+        known = (source for sources in self._sources.values() for source in sources.values())
+        return next((s for s in known if s.name == name and s.given is given), Source(name, given))
+
+    def _declared(self, ihook: Any, hook: str) -> Iterator[tuple[Any, Path]]:
+        """Ask each implementation by itself, the nearest conftest first: only so is its folder known."""
+        manager = self._config.pluginmanager
+        impls = getattr(ihook, hook).get_hookimpls()
+        plugins = [impl.plugin for impl in reversed(impls)]
+        everyone = {impl.plugin for impl in getattr(self._config.hook, hook).get_hookimpls()}
+        for plugin in plugins:
+            alone = manager.subset_hook_caller(hook, everyone - {plugin})
+            file = getattr(plugin, "__file__", None)
+            base = Path(file).parent if file else self._config.rootpath
+            try:
+                answers = alone(config=self._config)
+            except ProcureError as error:
+                raise type(error)(f"{_place(file)}: {error}") from error
+            for given in answers:
+                yield given, base
+
+    def _checked(self, given: Any, base: Path) -> list[Offer]:
+        try:
+            candidates = list(given)
+        except TypeError:
+            raise DeclarationError(
+                f"`{_CANDIDATES}` gave {type(given).__name__}; expected a list of `Candidate`"
+            ) from None
+        names: set[str] = set()
+        for candidate in candidates:
+            if not isinstance(candidate, Candidate):
+                raise DeclarationError(f"`{_CANDIDATES}` gave {candidate!r}; expected a `Candidate`")
+            if candidate.name in names:
+                raise DeclarationError(f"there are two candidates named `{candidate.name}`; rename one")
+            names.add(candidate.name)
+        return [Offer(candidate, base) for candidate in candidates]
+
+
+def _key(ihook: Any, hook: str) -> tuple[int, ...]:
+    return tuple(id(impl.plugin) for impl in getattr(ihook, hook).get_hookimpls())
+
+
+def _place(file: str | None) -> str:
+    return Path(file).name if file else "a plugin"

@@ -1,0 +1,72 @@
+"""NVIDIA GPUs, as their driver reports them."""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import asdict, dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Gpu:
+    """One GPU. `memory` is in bytes; what the driver does not tell is None."""
+
+    index: int
+    name: str | None
+    uuid: str | None
+    driver: str | None
+    cuda: str | None
+    memory: int | None
+    power_limit_w: float | None
+    mig: bool | None
+
+    def describe(self) -> dict[str, Any]:
+        """The GPU as plain JSON data."""
+        return asdict(self)
+
+
+def gpus() -> tuple[tuple[Gpu, ...], str]:
+    """List the GPUs, and say why there are none; the reason is empty when there are some."""
+    try:
+        pynvml: Any = importlib.import_module("pynvml")  # an extra
+    except ImportError:
+        return (), "nvidia-ml-py is not installed (`pip install 'pytest-procure[gpu]'`)"
+    try:
+        pynvml.nvmlInit()
+    except pynvml.NVMLError as error:
+        return (), f"no NVIDIA driver: {error}"
+    try:
+        found = tuple(_gpu(pynvml, index) for index in range(pynvml.nvmlDeviceGetCount()))
+    except pynvml.NVMLError as error:
+        return (), f"the NVIDIA driver does not list its GPUs: {error}"
+    finally:
+        pynvml.nvmlShutdown()
+    return found, "" if found else "the NVIDIA driver lists no GPU"
+
+
+def _gpu(nvml: Any, index: int) -> Gpu:
+    def ask(question: str, *arguments: Any) -> Any:
+        try:
+            return getattr(nvml, question)(*arguments)
+        except (nvml.NVMLError, AttributeError):  # not supported by this GPU, or not known to this version
+            return None
+
+    handle = nvml.nvmlDeviceGetHandleByIndex(index)
+    memory = ask("nvmlDeviceGetMemoryInfo", handle)
+    cuda = ask("nvmlSystemGetCudaDriverVersion_v2")
+    limit = ask("nvmlDeviceGetEnforcedPowerLimit", handle)
+    mig = ask("nvmlDeviceGetMigMode", handle)
+    return Gpu(
+        index=index,
+        name=_text(ask("nvmlDeviceGetName", handle)),
+        uuid=_text(ask("nvmlDeviceGetUUID", handle)),
+        driver=_text(ask("nvmlSystemGetDriverVersion")),
+        cuda=None if cuda is None else f"{cuda // 1000}.{cuda % 1000 // 10}",
+        memory=None if memory is None else int(memory.total),
+        power_limit_w=None if limit is None else limit / 1000,
+        mig=None if mig is None else bool(mig[0]),
+    )
+
+
+def _text(value: str | bytes | None) -> str | None:
+    return value.decode() if isinstance(value, bytes) else value

@@ -1,0 +1,123 @@
+"""The verdict: bars and measurements become findings, findings become a verdict.
+
+accept        every bar is shown to be met
+reject        the opposite of a bar is shown, allowing for all bars looked at (Holm)
+inconclusive  neither
+invalid       the measuring machine failed; nothing is said of the candidate
+not tested    there is no evidence
+waived        the buyer lets it pass, and says who and why
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from . import stats
+from .bars import Bar
+from .decision import Decision, Policy, decide
+from .metrics.measurement import Measurement
+
+#: What a lengthened latency can make worse. Quality and prices do not hang on the harness's clock.
+_TIMED = frozenset({"latency", "throughput", "condition"})
+#: What is shown but decides nothing while the quality bars are not met.
+_AFTER_QUALITY = frozenset({"latency", "throughput", "cost", "condition"})
+
+
+class Verdict(StrEnum):
+    """The words of a verdict."""
+
+    ACCEPT = "accept"
+    REJECT = "reject"
+    INCONCLUSIVE = "inconclusive"
+    NOT_TESTED = "not tested"
+    WAIVED = "waived"
+    INVALID = "invalid"
+
+    @property
+    def passes(self) -> bool:
+        """Whether an offer may be bought on it."""
+        return self in {Verdict.ACCEPT, Verdict.WAIVED}
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Bar + measurement + verdict. `observed_only` findings are shown and decide nothing."""
+
+    bar: Bar
+    measurement: Measurement
+    decision: Decision
+    verdict: Verdict = Verdict.INCONCLUSIVE
+    struck: bool = False
+    observed_only: bool = False
+
+
+def find(bar: Bar, measurement: Measurement, policy: Policy, *, observed_only: bool = False) -> Finding:
+    """Hold one measurement against one bar. Its verdict is open until `judge` has seen all bars."""
+    decision = decide(measurement, bar.sense, bar.limit, policy)
+    return Finding(bar, measurement, decision, observed_only=observed_only)
+
+
+def judge(
+    findings: Iterable[Finding], policy: Policy, *, late: bool = False, late_failures: bool = False
+) -> tuple[Verdict, tuple[Finding, ...]]:
+    """Decide a requirement from all its findings.
+
+    `late`: the harness kept the candidate waiting. That can only lengthen a latency, so what is accepted
+    stays accepted, and a timed finding that is not becomes invalid. `late_failures`: requests timed out or
+    were lost as well, so every finding that is not accepted may be the harness's doing.
+
+    All bars must be met to accept (intersection-union test: no correction). Rejection takes Holm over all
+    bars that decide, because each is one more chance to reject a good offer.
+    """
+    found = _once(findings)
+    quality = [f for f in found if f.bar.metric.kind == "quality" and not f.observed_only]
+    gate_met = all(f.decision.accept for f in quality)
+    found = [replace(f, struck=not gate_met and f.bar.metric.kind in _AFTER_QUALITY) for f in found]
+    deciding = [i for i, f in enumerate(found) if not (f.struck or f.observed_only)]
+    rejected = _rejected([found[i].decision for i in deciding], policy)
+    worse = {i for i, yes in zip(deciding, rejected, strict=True) if yes}
+    judged = []
+    for i, finding in enumerate(found):
+        verdict = _one(finding.decision, rejected=i in worse)
+        timed = finding.bar.metric.kind in _TIMED
+        if verdict is not Verdict.ACCEPT and late and (timed or late_failures):
+            verdict = Verdict.INVALID
+        judged.append(replace(finding, verdict=verdict))
+    return _whole([judged[i].verdict for i in deciding]), tuple(judged)
+
+
+def _once(findings: Iterable[Finding]) -> list[Finding]:
+    """Let a bar that is both declared and asserted count once; source order is kept."""
+    kept: dict[object, Finding] = {}
+    for finding in findings:
+        key = (finding.bar.key, id(finding.measurement.basis), finding.observed_only)
+        kept.setdefault(key, finding)
+    return list(kept.values())
+
+
+def _rejected(decisions: Sequence[Decision], policy: Policy) -> list[bool]:
+    """Reject by Holm over the bars that carry a sampling risk; what is exact carries none."""
+    sampled = [i for i, d in enumerate(decisions) if d.reject_p is not None and not d.exact]
+    adjusted = stats.holm([decisions[i].reject_p or 0.0 for i in sampled]) if sampled else []
+    rejected = [d.exact and d.reject_p == 0.0 for d in decisions]
+    for i, p in zip(sampled, adjusted, strict=True):
+        rejected[i] = float(p) <= policy.rejection_risk
+    return rejected
+
+
+def _one(decision: Decision, *, rejected: bool) -> Verdict:
+    if decision.accept:
+        return Verdict.ACCEPT
+    return Verdict.REJECT if rejected else Verdict.INCONCLUSIVE
+
+
+def _whole(verdicts: Sequence[Verdict]) -> Verdict:
+    """Join the findings: what is rejected stays so, whatever else could not be told."""
+    if not verdicts:
+        return Verdict.NOT_TESTED
+    for worst in (Verdict.REJECT, Verdict.INVALID, Verdict.INCONCLUSIVE):
+        if worst in verdicts:
+            return worst
+    return Verdict.ACCEPT
