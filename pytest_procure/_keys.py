@@ -7,13 +7,19 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from .gate import Gate
-    from .requirements import Trial
-    from .suite import Suite
+    from .session import Session
+    from .trials import Trial
 
-#: What the conftests of this session declare; made when a test first asks for one of our fixtures.
-suite_key = pytest.StashKey["Suite"]()
-#: What is expected of this session and what has come in; on the controller only.
-gate_key = pytest.StashKey["Gate"]()
+#: The state of this session, where somebody uses us.
+session_key: pytest.StashKey[Session] = pytest.StashKey()
 #: The requirement that a test item stands for, on one candidate.
-trial_key = pytest.StashKey["Trial"]()
+trial_key: pytest.StashKey[Trial] = pytest.StashKey()
+
+
+def session_of(config: pytest.Config) -> Session:
+    """Give the state of this session; it is made when somebody first uses us, so that others pay nothing."""
+    if session_key not in config.stash:
+        from .session import Session  # noqa: PLC0415 - this is what others do not pay for
+
+        config.stash[session_key] = Session(config)
+    return config.stash[session_key]

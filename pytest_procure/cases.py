@@ -7,12 +7,14 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import Literal
 
+from . import wording
 from .asserts import Role
 from .bars import Bar, Sense
 from .candidates import Candidate
+from .datasets import Dataset
 from .decision import Policy
 from .driver.log import Status
-from .errors import DeclarationError
+from .errors import DataError, DeclarationError, unknown
 from .measured import Measured, Operator
 from .metrics import Execution, Measurement, metric
 from .metrics.failures import SUSTAINED_SHARE
@@ -91,6 +93,19 @@ class Case:
         self._asserted.append(finding)
         return finding.decision.accept != flipped
 
+    def explain(self, measured: Measurement) -> list[str]:
+        """Say in words how the last comparison of a measurement was decided."""
+        compared = [f for f in self._asserted if f.measurement is measured]
+        if not compared:
+            return []
+        _, (finding,) = judge(compared[-1:], self.policy)
+        told = (
+            wording.sentence(finding),
+            wording.hint(finding, self.policy),
+            wording.rule(finding, self.policy),
+        )
+        return [line for line in told if line]
+
     def findings(self) -> list[Finding]:
         """All findings, in the order in which the test states them; their verdicts are still open."""
         found: list[Finding] = []
@@ -147,10 +162,26 @@ class Case:
         scenario = result.execution.scenario
         bar = Bar(SUSTAINED, "at least", limit, source="condition", text=scenario.label)
         finding = find(bar, result.measurement(SUSTAINED), self.policy)
-        grew = [note for run in result.execution.launches for note in run.audit.candidate_notes()]
-        if finding.decision.accept and grew:
+        if finding.decision.accept and any(run.audit.backlog_grew for run in result.execution.launches):
             # Answered in the end, but slower than asked: a longer run would have shown it.
+            why = "the backlog grew all the while"
             return replace(
-                finding, decision=replace(finding.decision, accept=False, reject_p=1.0, blocked=grew[0])
+                finding, decision=replace(finding.decision, accept=False, reject_p=1.0, blocked=why)
             )
         return finding
+
+
+def check_labels(dataset: Dataset, bars: Sequence[Bar]) -> None:
+    """Check before the run that every quality bar can be scored. Raises `DataError`."""
+    for bar in bars:
+        if bar.metric.kind != "quality":
+            continue
+        if dataset.references is None:
+            raise DataError(
+                f"bar `{bar.metric.name}`: dataset `{dataset.name}` has no references to score against; "
+                "give it `references=`, or drop the bar"
+            )
+        if bar.metric.name not in dataset.scorers:
+            raise DataError(
+                f"dataset `{dataset.name}`: {unknown('scorer', bar.metric.name, dataset.scorers)}"
+            )

@@ -1,7 +1,7 @@
 """The two things a suite declares: what is on offer, and the buyer's data.
 
-Write them in a `conftest.py` and mark them `@pytest.hookimpl(optionalhook=True)`, so that `-p no:procure` does
-not trip over them. Relative paths inside resolve against that conftest's folder.
+Write them in a `conftest.py` and mark them `@pytest.hookimpl(optionalhook=True)`, so that `-p no:procure`
+does not trip over them. Relative paths inside resolve against that conftest's folder.
 """
 
 from __future__ import annotations

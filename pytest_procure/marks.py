@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -51,7 +52,7 @@ def scenario_of(item: pytest.Item) -> Scenario:
 
 def bars_of(item: pytest.Item) -> tuple[Bar, ...]:
     """Read the `bar` marks in source order; a nearer one replaces a farther one of its metric and sense."""
-    found: dict[tuple[str, str], tuple[pytest.Collector | pytest.Item, Bar]] = {}
+    found: dict[tuple[str, str], tuple[object, Bar]] = {}
     marks = list(item.iter_markers_with_node("bar"))
     for node, mark in marks:  # nearest first
         bar = _bar(item, mark)
@@ -85,6 +86,23 @@ def slice_rule(definition: Any) -> tuple[str | None, dict[str, Any]]:
     return (mark.args[0] if mark.args else None), rule
 
 
+def question_of(item: pytest.Item) -> str:
+    """Give the committee's question: the first paragraph of the test's docstring, or its name in words."""
+    written = inspect.getdoc(getattr(item, "obj", None)) or ""
+    paragraph = " ".join(written.split("\n\n")[0].split())
+    named = getattr(item, "originalname", item.name).removeprefix("test_").replace("_", " ")
+    return paragraph or f"{named[:1].upper()}{named[1:]}?"
+
+
+def requirement_id(item: pytest.Item, candidate: str) -> str:
+    """Give the node id without the candidate: what all candidates of one requirement share."""
+    stem, bracket, parameters = item.nodeid.partition("[")
+    if not bracket:
+        return stem
+    rest = f"-{parameters.removesuffix(']')}-".replace(f"-{candidate}-", "-", 1).strip("-")
+    return f"{stem}[{rest}]" if rest else stem
+
+
 def priced(bars: Iterable[Bar], candidates: Sequence[Candidate], item: pytest.Item) -> None:
     """Check that every candidate can be held to the cost bars: it has a price, in the bar's currency."""
     for bar in bars:
@@ -102,8 +120,8 @@ def priced(bars: Iterable[Bar], candidates: Sequence[Candidate], item: pytest.It
                 raise _wrong(
                     item,
                     "bar",
-                    f"`{bar.metric.name}` is in {bar.limit.unit}, and candidate `{candidate.name}` is priced in "
-                    f"{price.currency}; state both in one currency",
+                    f"`{bar.metric.name}` is in {bar.limit.unit}, and candidate `{candidate.name}` is priced "
+                    f"in {price.currency}; state both in one currency",
                 )
 
 
@@ -124,14 +142,15 @@ def _fits(bar: Bar, scenario: Scenario, item: pytest.Item) -> None:
         raise _wrong(
             item,
             "bar",
-            f"`{bar.metric.name}` under {scenario.name}, where all samples are due at once; ask it under server, "
-            "single_stream or multi_stream",
+            f"`{bar.metric.name}` under {scenario.name}, where all samples are due at once; ask it under "
+            "server, single_stream or multi_stream",
         )
     if bar.metric.kind == "throughput" and not scenario.allows_throughput:
         raise _wrong(
             item,
             "bar",
-            f"`{bar.metric.name}` at a declared rate, which is a condition, not a result; ask it under offline",
+            f"`{bar.metric.name}` at a declared rate, which is a condition, not a result; ask it under "
+            "offline",
         )
 
 

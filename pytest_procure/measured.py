@@ -26,6 +26,10 @@ class Recorder(Protocol):
         """Decide and record one comparison."""
         ...
 
+    def explain(self, measured: Measurement) -> list[str]:
+        """Say how the last comparison of a measurement was decided."""
+        ...
+
 
 class Measured:
     """A measurement with unit, n and likely range.
@@ -58,6 +62,10 @@ class Measured:
     def n(self) -> int:
         """How many requests, samples or launches it rests on."""
         return self._measurement.n
+
+    def explain(self) -> list[str]:
+        """Say how its last comparison was decided: what was found, by which rule, what would decide it."""
+        return self._recorder.explain(self._measurement)
 
     def __float__(self) -> float:
         return self.value

@@ -1,1 +1,146 @@
-"""Hooks."""
+"""The hooks: a table of contents. Each calls plain code, which is imported when a suite first uses us."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+
+import pytest
+
+from . import hookspecs
+from ._keys import session_key, session_of, trial_key
+from .errors import ProcureError
+from .fixtures import (  # the plugin's module is where pytest looks for fixtures
+    _procure_offer,
+    _procure_slice,
+    backend,
+    candidate,
+    dataset,
+    dataset_slice,
+    gpu,
+    procure,
+)
+from .receiver import Receiver
+
+__all__ = [
+    "_procure_offer",
+    "_procure_slice",
+    "backend",
+    "candidate",
+    "dataset",
+    "dataset_slice",
+    "gpu",
+    "procure",
+]
+
+_MARKS = (
+    "scenario(name, **conditions): the traffic, as in scenario('server', qps=40) (pytest-procure)",
+    "dataset_slice(name, n=, seed=, stratify=, where=): the part of the buyer's data (pytest-procure)",
+    "bar(metric, at_least= | at_most=, design=): what the offer has to show (pytest-procure)",
+)
+_INI = {
+    "title": "what is being bought, for the report's head",
+    "decision": "the decision that the report is for",
+    "measured_by": "who measures",
+    "measured_for": "who decides",
+}
+
+
+def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
+    """Declare the hooks that suites implement."""
+    pluginmanager.add_hookspecs(hookspecs)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Declare flags and ini keys."""
+    group = parser.getgroup("procure", "acceptance tests for ML inference")
+    group.addoption("--procure-report", action="store_true", help="write report.html and verdict.json")
+    group.addoption(
+        "--procure-out", metavar="DIR", default="procure-report", help="where to (procure-report)"
+    )
+    group.addoption("--procure-candidate", metavar="NAME", action="append", help="test this candidate only")
+    group.addoption(
+        "--procure-award",
+        choices=("all", "any"),
+        default="all",
+        help="exit 0 when all candidates meet their bars (all), or at least one does (any)",
+    )
+    for key, text in _INI.items():
+        parser.addini(f"procure_{key}", text, default="")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Register marks, and where results come together; with `--procure-report` make the folder ready."""
+    for mark in _MARKS:
+        config.addinivalue_line("markers", mark)
+    if hasattr(config, "workerinput"):
+        return  # a worker of pytest-xdist: it measures, and its controller reports
+    config.pluginmanager.register(Receiver(config), "procure-receiver")
+    if config.getoption("procure_report") and not config.option.collectonly:
+        from .evidence.pack import prepare  # noqa: PLC0415 - only with the flag
+
+        try:
+            prepare(session_of(config).report_folder())
+        except ProcureError as error:
+            raise pytest.UsageError(f"procure: {error}") from None
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Parametrise tests that use our fixtures over the candidates of their conftest."""
+    if "_procure_offer" in metafunc.fixturenames or "_procure_slice" in metafunc.fixturenames:
+        session_of(metafunc.config).parametrize(metafunc)
+
+
+@pytest.hookimpl(tryfirst=True)  # before `-k` and its like: a deselected requirement is still a requirement
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Check marks and register requirements."""
+    if session := config.stash.get(session_key, None):
+        session.register(items)
+
+
+def pytest_deselected(items: Sequence[pytest.Item]) -> None:
+    """Keep which requirements somebody chose not to test."""
+    for item in items:
+        if session := item.config.stash.get(session_key, None):
+            session.gate.deselected.add(item.nodeid)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
+    """Judge a requirement when its test is over."""
+    trial = item.stash.get(trial_key, None)
+    if trial is None:
+        return (yield)
+    folder = session_of(item.config).folder
+    try:
+        result = yield
+    except BaseException as error:
+        trial.failed(error, getattr(item, "obj", None))
+        trial.conclude(folder)
+        if isinstance(error, ProcureError):
+            pytest.fail(f"procure: {error}", pytrace=False)
+        raise
+    trial.conclude(folder)
+    if failure := trial.failure():
+        pytest.fail(failure, pytrace=False)
+    return result
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Send a requirement's record along with its test's report."""
+    report = yield
+    if trial := item.stash.get(trial_key, None):
+        from .transport import attach  # noqa: PLC0415 - only requirements get here
+
+        attach(report, trial)
+    return report
+
+
+def pytest_assertrepr_compare(config: pytest.Config, left: object, right: object) -> list[str] | None:
+    """Say in words why a comparison with a measured value did not hold."""
+    if session_key not in config.stash:
+        return None
+    from .measured import Measured  # noqa: PLC0415 - a session without requirements never gets here
+
+    measured = left if isinstance(left, Measured) else right
+    return measured.explain() or None if isinstance(measured, Measured) else None

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from .errors import DeclarationError, unknown
 from .units import Quantity, duration, ms, seconds
 
-#: Most queries of one run: its log takes about 50 bytes a query, so 10 million are half a gigabyte.
+#: Most queries of one run: columns and their copies take about 120 bytes a query, so 1.2 GB.
 MAX_QUERIES = 10_000_000
 #: Most samples of a closed loop that runs for a duration, because its log is preallocated.
 MAX_SAMPLES_BY_DURATION = 1_000_000
@@ -302,7 +302,12 @@ def _check_length(scenario: Scenario) -> None:
         raise DeclarationError(f"scenario `{name}` has both `duration` and `count`; expected one of the two")
     if _span(scenario) > _LONGEST.base:
         raise DeclarationError(
-            f"scenario `{name}`: its traffic takes {_span(scenario):.0f} s; expected a week at most"
+            f"scenario `{name}`: traffic of {_span(scenario):.0f} s; expected a week at most"
+        )
+    samples = (scenario.count or 0) * scenario.samples_per_query
+    if samples > MAX_QUERIES:
+        raise DeclarationError(
+            f"scenario `{name}` asks {samples:,} samples; expected {MAX_QUERIES:,} at most"
         )
     if not scenario.rate_is_declared:
         return

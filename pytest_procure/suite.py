@@ -75,14 +75,25 @@ class Suite:
         self._slices: dict[tuple[int, str], SliceAsked] = {}
 
     def offers(self, ihook: Any) -> list[Offer]:
-        """List the candidates for tests below the conftests of `ihook`: the nearest that gives any decides."""
+        """List the candidates for tests below the conftests of `ihook`; the nearest one decides."""
         key = _key(ihook, _CANDIDATES)
         if key not in self._offers:
             self._offers[key] = next(
-                (self._checked(given, base) for given, base in self._declared(ihook, _CANDIDATES) if given),
-                [],
+                (self._checked(given, base) for given, base in self._declared(ihook, _CANDIDATES)), []
             )
         return self._offers[key]
+
+    def candidates(self) -> set[str]:
+        """Name all candidates that tests have asked for so far."""
+        return {offer.candidate.name for offers in self._offers.values() for offer in offers}
+
+    def base(self, candidate: Candidate) -> Path:
+        """Give the folder that a candidate's relative paths start from."""
+        for offers in self._offers.values():
+            for offer in offers:
+                if offer.candidate is candidate:
+                    return offer.base
+        return self._config.rootpath
 
     def source(self, ihook: Any, name: str | None) -> Source:
         """Find a dataset by name; the name of the only one may be left out."""
@@ -98,7 +109,7 @@ class Suite:
                 f"there is no dataset; return one from `{_DATASETS}` in the conftest beside the test"
             )
         raise DeclarationError(
-            f"there are {len(sources)} datasets, so name one, as in `dataset_slice({sorted(sources)[0]!r})`"
+            f"there are {len(sources)} datasets, so name one, as in `dataset_slice({min(sources)!r})`"
         )
 
     def asked(self, source: Source, rule: Mapping[str, Any]) -> SliceAsked:
@@ -122,7 +133,7 @@ class Suite:
         """Keep one source a declaration, so that two folders share a dataset made above both."""
         if not isinstance(given, Dataset) and not callable(given):
             raise DeclarationError(
-                f"dataset `{name}` is {type(given).__name__}; expected a `Dataset`, or a callable that makes it"
+                f"dataset `{name}` is {type(given).__name__}; expected a `Dataset` or what makes one"
             )
         known = (source for sources in self._sources.values() for source in sources.values())
         return next((s for s in known if s.name == name and s.given is given), Source(name, given))

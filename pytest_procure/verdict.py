@@ -100,10 +100,12 @@ def _once(findings: Iterable[Finding]) -> list[Finding]:
 def _rejected(decisions: Sequence[Decision], policy: Policy) -> list[bool]:
     """Reject by Holm over the bars that carry a sampling risk; what is exact carries none."""
     sampled = [i for i, d in enumerate(decisions) if d.reject_p is not None and not d.exact]
-    adjusted = stats.holm([decisions[i].reject_p or 0.0 for i in sampled]) if sampled else []
+    adjusted = (
+        [float(p) for p in stats.holm([decisions[i].reject_p or 0.0 for i in sampled])] if sampled else []
+    )
     rejected = [d.exact and d.reject_p == 0.0 for d in decisions]
     for i, p in zip(sampled, adjusted, strict=True):
-        rejected[i] = float(p) <= policy.rejection_risk
+        rejected[i] = p <= policy.rejection_risk
     return rejected
 
 

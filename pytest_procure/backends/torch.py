@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import importlib
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
@@ -163,7 +164,7 @@ class LoadedTorchModule:
 def _device(torch: Any, name: str) -> Any:
     try:
         device = torch.device(name)
-        torch.empty(1, device=device)
+        torch.zeros(1, device=device).cpu()  # a device that cannot give a number back is none
     except (RuntimeError, AssertionError, NotImplementedError) as error:
         there = ["cpu", *(f"cuda:{i}" for i in range(torch.cuda.device_count()))]
         first = str(error).strip().splitlines()[0]
@@ -200,10 +201,12 @@ def _pickled(torch: Any, file: Path, shown: str) -> Any:
     try:
         return torch.load(file, map_location="cpu", weights_only=True)
     except Exception as error:  # noqa: BLE001 - a file from outside fails in every way there is
-        first = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        # torch's own text goes on to advise running the code in the file.
+        wanted = re.search(r"GLOBAL (\S+)", str(error))
+        wrong = f"would run `{wanted[1]}` when read, which is refused" if wanted else "holds no weights"
         raise ProvisionError(
-            f"`{shown}` cannot be read as weights alone, and code in it is not run: {first[:200]}; "
-            "expected what torch.save(module.state_dict(), ...) writes, or a .safetensors file"
+            f"`{shown}` {wrong}; expected what `torch.save(module.state_dict(), ...)` writes, "
+            "or a .safetensors file"
         ) from None
 
 

@@ -185,11 +185,11 @@ def _refuse_missing(column: Column, *, what: str, dataset: str) -> None:
 def _is_missing(value: Any) -> bool:
     if isinstance(value, np.ndarray):
         return value.dtype.kind in "fc" and bool(np.isnan(value).any())
-    return value is None or (isinstance(value, float) and value != value)  # noqa: PLR0124 - true for NaN only
+    return value is None or (isinstance(value, float | np.floating) and bool(np.isnan(value)))
 
 
 def _labels(values: Any, *, what: str, dataset: str) -> NDArray[np.str_]:
-    labels = list(values)
+    labels = _column(values, what=what, dataset=dataset)
     _refuse_missing(labels, what=what, dataset=dataset)
     return np.array([str(label) for label in labels], dtype=np.str_)
 

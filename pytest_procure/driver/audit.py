@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from ..scenarios import Scenario
+from pytest_procure.scenarios import Scenario
+
 from .log import Int64, RequestLog
 
 #: A harness that sends later than this while a worker is free would be seen in the latencies: 1 ms is above
@@ -27,7 +28,7 @@ FOREIGN_CPU_SHARE = 0.05
 #: Both clocks are read within microseconds of each other, and slewing (NTP) moves both alike: more than this
 #: is a step, or a machine that slept, and a sleep is missing from every latency it fell into.
 CLOCK_STEP_NS = 1_000_000
-#: Waiting that grows steadily is five times longer in the last third than in the first; steady, as long.
+#: A queue that grows steadily is five times longer in the last third than in the first, else as long.
 BACKLOG_GROWTH = 3.0
 #: Answered out of offered: below it the candidate did not carry the declared rate.
 KEPT_UP = 0.999
@@ -85,17 +86,17 @@ class Audit:
     completed: int
     unsent: int
     backlog: int  # offered, but not completed, at the last scheduled time
-    wait_first_third_ns: int | None  # mean from scheduled to started
-    wait_last_third_ns: int | None
-    mean_service_ns: int | None
+    waiting_first_third: float | None  # mean number of queries that wait when another becomes due
+    waiting_last_third: float | None
+    at_once: int  # how many the workers serve side by side
 
     @property
     def backlog_grew(self) -> bool:
-        """Whether queries waited longer and longer under a declared rate, by more than one service time."""
-        first, last = self.wait_first_third_ns, self.wait_last_third_ns
+        """Whether more and more queries waited under a declared rate, and more than are served at once."""
+        first, last = self.waiting_first_third, self.waiting_last_third
         if not self.rate_is_declared or first is None or last is None:
             return False
-        return last > BACKLOG_GROWTH * first and last - first > (self.mean_service_ns or 0)
+        return last > BACKLOG_GROWTH * first and last - first > self.at_once
 
     def faults(self, tightest_bar_ns: int | None = None) -> tuple[str, ...]:
         """Tell the harness's own faults, each with its mend. `tightest_bar_ns`: the least latency bar."""
@@ -113,8 +114,8 @@ class Audit:
             )
         if abs(self.clock_step_ns) > CLOCK_STEP_NS:
             told.append(
-                f"the wall clock moved by {_ms(self.clock_step_ns)} against the steady clock: it was set, or the "
-                f"machine slept; turn off suspending and let a time service slew the clock before the run"
+                f"the wall clock moved by {_ms(self.clock_step_ns)} against the steady clock: it was set, or "
+                f"the machine slept; turn off suspending, and let a time service set the clock before the run"
             )
         return tuple(told)
 
@@ -123,14 +124,14 @@ class Audit:
         told = []
         if self.backlog_grew:
             told.append(
-                f"the backlog grew: requests waited {_ms(self.wait_first_third_ns or 0)} on average in the first "
-                f"third and {_ms(self.wait_last_third_ns or 0)} in the last"
+                f"the backlog grew: on average {self.waiting_first_third:.3g} requests waited in the first "
+                f"third of the run and {self.waiting_last_third:.3g} in the last"
             )
         if self.rate_is_declared and self.completed < KEPT_UP * self.offered:
             told.append(
                 f"the candidate never kept up: it answered {self.completed:,} of {self.offered:,} requests"
             )
-        if self.unsent:
+        if self.rate_is_declared and self.unsent:
             told.append(f"{self.unsent:,} requests were never sent, because the candidate was still busy")
         if self._waited_for_cpu and self._own_threads:
             told.append(
@@ -167,8 +168,9 @@ def audit(
     lag = send_lag(log, scenario)
     begun = log.started >= 0
     ended = log.completed >= 0
-    waits = np.where(begun, log.started, log.window_ns) - log.scheduled
-    third = len(log) // 3
+    due = log.scheduled <= log.window_ns  # the others were never offered: the run was stopped before
+    waiting = _waiting(log)[due]
+    third = len(waiting) // 3
     last_due = int(log.scheduled[-1]) if len(log) else 0
     return Audit(
         sends=len(lag),
@@ -182,23 +184,33 @@ def audit(
         cpus=_cpus(),
         load_average=before.load_average,
         rate_is_declared=scenario.rate_is_declared,
-        offered=len(log),
+        offered=int(np.count_nonzero(due)),
         completed=int(np.count_nonzero(ended)),
-        unsent=int(np.count_nonzero(~begun)),
-        backlog=int(np.count_nonzero(~ended | (log.completed > last_due)))
+        unsent=int(np.count_nonzero(~begun & due)),
+        backlog=int(np.count_nonzero(due & (~ended | (log.completed > last_due))))
         if scenario.rate_is_declared
         else 0,
-        wait_first_third_ns=int(waits[:third].mean()) if third else None,
-        wait_last_third_ns=int(waits[-third:].mean()) if third else None,
-        mean_service_ns=int((log.completed - log.started)[ended].mean()) if ended.any() else None,
+        waiting_first_third=float(waiting[:third].mean()) if third else None,
+        waiting_last_third=float(waiting[-third:].mean()) if third else None,
+        at_once=scenario.workers * scenario.max_batch,
     )
+
+
+def _waiting(log: RequestLog) -> Int64:
+    """Count for each query how many were due before it and not started when it became due: `(n,)`.
+
+    Counts, not waiting times: the times of queries that were never sent are cut off by the end of the run.
+    """
+    begun = np.sort(log.started[log.started >= 0])
+    waiting: Int64 = np.arange(len(log)) - np.searchsorted(begun, log.scheduled, side="right")
+    return np.maximum(waiting, 0)
 
 
 def send_lag(log: RequestLog, scenario: Scenario) -> Int64:
     """Give for each batch how late it was sent: `(b,)` int64 ns.
 
-    A batch has to be sent when a worker is free and it is full or its oldest query has waited `max_wait`. The
-    worker that is free first is found by replaying the measured completions, so a busy candidate makes no lag.
+    A batch has to be sent when a worker is free and it is full or its oldest query has waited `max_wait`.
+    Which worker is free first follows from the measured completions, so a busy candidate makes no lag.
     """
     heads = np.flatnonzero(np.diff(log.batch, prepend=-1) * (log.batch >= 0))
     started, completed = log.started[heads], log.completed[heads]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import threading
 from bisect import bisect_right
 
-from ..scenarios import Scenario
+from pytest_procure.scenarios import Scenario
+
 from .board import Board
 from .clock import Clock
 from .log import Int64
@@ -19,11 +20,11 @@ class Queue:
     """
 
     def __init__(self, schedule: Int64, scenario: Scenario, board: Board, clock: Clock) -> None:
-        self._schedule = memoryview(schedule)
+        self._schedule = schedule.data
         self._max_batch = scenario.max_batch
         self._max_wait_ns = scenario.max_wait.ns
-        self._board = board
-        self._clock = clock
+        self.board = board
+        self.clock = clock
         self._lock = threading.Lock()
         self._head = 0  # the first query that nobody has taken
         self._batches = 0
@@ -40,26 +41,28 @@ class Queue:
             if first == limit:
                 return None
             now = self._gather(first)
-            if self._board.stop:
+            if self.board.stop:
                 return None
-            end = bisect_right(self._schedule, now - self._board.origin, first, limit)
+            end = limit
+            if self._schedule[limit - 1] > now - self.board.origin:
+                end = bisect_right(self._schedule, now - self.board.origin, first, limit)
             number = self._batches
-            self._board.ends[number] = self._head = end
+            self.board.ends[number] = self._head = end
             self._batches = number + 1
             self.busy[worker] = 1
         return number, first, end
 
     def _gather(self, first: int) -> int:
         """Wait until a batch that begins with query `first` has to be sent; give the time."""
-        oldest = self._board.origin + self._schedule[first]
+        oldest = self.board.origin + self._schedule[first]
         leave = oldest + self._max_wait_ns
-        now = self._clock.now()
+        now = self.clock.now()
         if now < leave:
             # A server does not know that no more queries come, so the last batches wait like any other.
             last = first + self._max_batch - 1
             if last < len(self._schedule):
-                leave = min(leave, self._board.origin + self._schedule[last])
+                leave = min(leave, self.board.origin + self._schedule[last])
             if now < leave:
                 # A spinning thread would slow the ones that serve, and hold Python's lock against them.
-                now = self._clock.until(leave, self._board.stop, spin=1 not in self.busy)
+                now = self.clock.until(leave, self.board.stop, spin=1 not in self.busy)
         return now

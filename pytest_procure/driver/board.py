@@ -38,9 +38,9 @@ class Board:
         completed = np.full(queries, -1, dtype=np.int64)
         ends = np.arange(1, queries + 1, dtype=np.int64)  # as if every query were a batch of its own
         self._arrays = (started, completed, ends)
-        self.started = memoryview(started)
-        self.completed = memoryview(completed)
-        self.ends = memoryview(ends)
+        self.started = started.data
+        self.completed = completed.data
+        self.ends = ends.data
         self.outputs: list[Any] = [None] * queries
         self.failures: dict[int, str] = {}
         self.origin = 0  # the first scheduled time

@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from ..backends.protocol import LoadedBackend
-from ..scenarios import Scenario, arrivals, queries, sample_order
+from pytest_procure.backends.protocol import LoadedBackend
+from pytest_procure.scenarios import Scenario, arrivals, queries, sample_order
+
 from .batching import Queue
 from .board import Board
 from .clock import calibrated
 from .outcomes import Plan
-from .source import SampleSource, prepare
+from .source import SampleSource, in_batches_of, in_order
 from .workers import in_batches, in_turn, one_by_one
 
 
@@ -23,8 +24,6 @@ class Job:
 
     def __init__(self, backend: LoadedBackend, source: SampleSource, scenario: Scenario) -> None:
         size = scenario.samples_per_query
-        # Batches are known in advance where queries are sent alone, and offline, where all of them are there.
-        known = scenario.max_batch == 1 or scenario.name == "offline"
         self.scenario = scenario
         self.queries = queries(scenario, len(source))
         self.by_duration = scenario.is_closed_loop and scenario.duration is not None
@@ -34,7 +33,13 @@ class Job:
         self.clock = calibrated()
         self._source = source
         self._predict = backend.predict
-        self._prepared = prepare(source, self.order, size * scenario.max_batch) if known else None
+        # Batches are known in advance where queries are sent alone, and offline, where all of them are there.
+        if scenario.max_batch == 1 or scenario.name == "offline":
+            self._batches = in_batches_of(size * scenario.max_batch, source, self.order)
+            self._samples = None
+        else:
+            self._batches = None
+            self._samples = in_order(source, self.order)
         self._warm_up_failures = 0
 
     @property
@@ -54,7 +59,7 @@ class Job:
         return self.scenario.conditions() | {
             "queries": None if self.by_duration else self.queries,
             "items": len(self._source),
-            "inputs": "gathered in the run" if self._prepared is None else "prepared before the run",
+            "inputs": "prepared before the run" if self._is_prepared else "gathered in the run",
             "warmup_calls_by_batch": {str(size): calls for size, calls in self._warm_ups()},
             "warmup_failures": self._warm_up_failures,
             "clock": "perf_counter_ns (monotonic)",
@@ -89,9 +94,13 @@ class Job:
             return [partial(one_by_one, self.board, self._predict, self._inputs(), self.clock, self.schedule)]
         queue = Queue(self.schedule, self.scenario, self.board, self.clock)
         return [
-            partial(in_batches, self.board, self._predict, self._gather, self.clock, queue, worker)
+            partial(in_batches, queue, worker, self._predict, self._gather)
             for worker in range(self.scenario.workers)
         ]
+
+    @property
+    def _is_prepared(self) -> bool:
+        return self._batches is not None or self._samples is not None
 
     def _warm_ups(self) -> list[tuple[int, int]]:
         """Batch sizes to warm up with, and how many calls each."""
@@ -101,11 +110,15 @@ class Job:
         return [(1, -(-calls // 2)), (min(self.scenario.max_batch, self.queries), calls // 2)]
 
     def _inputs(self) -> Iterable[Any]:
-        if self._prepared is not None:
-            return self._prepared
+        if self._batches is not None:
+            return self._batches
         size, order, take = self.scenario.samples_per_query, self.order, self._source.take
         return (take(order[first : first + size]) for first in range(0, len(order), size))
 
     def _gather(self, number: int, first: int, end: int) -> Any:
         """Make the inputs of batch `number`, which serves the queries from `first` to `end`."""
-        return self._source.take(self.order[first:end]) if self._prepared is None else self._prepared[number]
+        if self._batches is not None:
+            return self._batches[number]
+        if self._samples is not None:
+            return self._samples[first:end]
+        return self._source.take(self.order[first:end])

@@ -27,20 +27,30 @@ class SampleSource(Protocol):
         ...
 
 
-def prepare(source: SampleSource, order: Int64, size: int) -> list[Any] | None:
+def in_order(source: SampleSource, order: Int64) -> Any:
+    """Gather all of `order` before the window, so that a batch is a slice; None where it takes too much."""
+    probe = source.take(order[:1])
+    if not isinstance(probe, (np.ndarray, list)) or len(order) * _bytes(probe) > PREPARED_BYTES:
+        return None
+    return source.take(order)
+
+
+def in_batches_of(size: int, source: SampleSource, order: Int64) -> list[Any] | None:
     """Gather `order` in batches of `size` before the window; None where they take too much memory.
 
     The last batch may be shorter. Batches of one are shared between the queries that ask the same sample.
     """
-    batches = -(-len(order) // size)
-    distinct = min(batches, len(source)) if size == 1 else batches
-    if not batches or batches > PREPARED_BATCHES:
-        return None
-    if distinct * _bytes(source.take(order[:size])) > PREPARED_BYTES:
+    if -(-len(order) // size) > PREPARED_BATCHES:
         return None
     if size > 1:
-        return [source.take(order[first : first + size]) for first in range(0, len(order), size)]
-    single = {int(item): source.take(np.array([item])) for item in np.unique(order)}
+        whole = in_order(source, order)
+        return (
+            None if whole is None else [whole[first : first + size] for first in range(0, len(order), size)]
+        )
+    items = np.unique(order)
+    if len(items) * _bytes(source.take(order[:1])) > PREPARED_BYTES:
+        return None
+    single = {item: source.take(items[place : place + 1]) for place, item in enumerate(items.tolist())}
     return [single[item] for item in order.tolist()]
 
 

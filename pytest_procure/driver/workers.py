@@ -52,7 +52,7 @@ def in_turn(
 def one_by_one(board: Board, predict: Predict, inputs: Iterable[Any], clock: Clock, schedule: Int64) -> None:
     """Serve each of `inputs` when it is due and the one before it is answered."""
     started, completed, outputs, stop, now = _columns(board, clock)
-    due_after = memoryview(schedule)
+    due_after = schedule.data
     origin = board.origin
     for query, batch in enumerate(inputs):
         due = origin + due_after[query]
@@ -71,16 +71,10 @@ def one_by_one(board: Board, predict: Predict, inputs: Iterable[Any], clock: Clo
             completed[query] = stamp
 
 
-def in_batches(
-    board: Board,
-    predict: Predict,
-    gather: Callable[[int, int, int], Any],
-    clock: Clock,
-    queue: Queue,
-    worker: int,
-) -> None:
+def in_batches(queue: Queue, worker: int, predict: Predict, gather: Callable[[int, int, int], Any]) -> None:
     """Serve what `queue` gives; `gather(number, first, end)` makes a batch of inputs."""
-    started, completed, outputs, _, now = _columns(board, clock)
+    board = queue.board
+    started, completed, outputs, _, now = _columns(board, queue.clock)
     while (claim := queue.claim(worker)) is not None:
         number, first, end = claim
         batch = gather(number, first, end)
@@ -150,7 +144,7 @@ class Crew:
         return not any(thread.is_alive() for thread in self._threads)
 
     def run_delays_ns(self) -> list[int] | None:
-        """Tell how long each thread waited for a processor since the start; None where the system is silent."""
+        """Tell how long each thread has waited for a processor in its loop; None where unknown."""
         waited = []
         for tid, before, after in self._delays:
             now = run_delay_ns(tid) if after is None else after  # a thread that hangs has not told its own
@@ -173,7 +167,7 @@ class Crew:
             self._delays[number] = (tid, before, run_delay_ns(tid))
         except BaseException as error:  # noqa: BLE001 - it is raised again where the run was asked for
             board.crash = error
-            board.stop.append("the inputs could not be read")
+            board.stop.append("crashed")
         with self._lock:
             self._working -= 1
             if not self._working:

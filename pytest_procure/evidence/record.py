@@ -92,6 +92,7 @@ class ResultRecord(TypedDict):
     sentence: str
     problem: str  # why nothing could be said; "" otherwise
     findings: list[FindingRecord]
+    not_reached: list[dict[str, str]]  # asserts after the one that failed: {"text", "where"}
     runs: list[RunRecord]
 
 

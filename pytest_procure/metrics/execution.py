@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from pytest_procure.candidates import Candidate
 from pytest_procure.datasets import DatasetSlice
-from pytest_procure.driver import Run
+from pytest_procure.driver.pull import Run
 from pytest_procure.driver.log import RequestLog, Status
 from pytest_procure.scenarios import Scenario
 

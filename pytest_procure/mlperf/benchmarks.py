@@ -1,4 +1,4 @@
-"""Facts on MLPerf's benchmarks, from package data with sources and dates: what was run, how, to which quality."""
+"""Facts on MLPerf's benchmarks from package data, with sources and dates."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ class Facts:
         return tuple(kinds)
 
     def noise(self, round_: str) -> float:
-        """Return the median spread between submitters of one chip, as a share of the best; 0.06 by default."""
+        """Return the median spread between submitters of one chip as a share; 0.06 by default."""
         return float(self.data["noise"].get(round_, self.data["noise"]["v5.1"]))
 
     def speculative(self, round_: str, model: str) -> bool:

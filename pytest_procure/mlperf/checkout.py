@@ -1,4 +1,4 @@
-"""A results checkout: systems, measurements, user.conf, accuracy, performance logs, as MLCommons lays them out.
+"""A results checkout: systems, measurements, user.conf, accuracy and performance logs.
 
     <division>/<submitter>/systems/<system>.json
     <division>/<submitter>/results/<system>/<model>/<scenario>/performance/run_1/mlperf_log_{summary,detail}.txt

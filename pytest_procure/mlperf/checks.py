@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 from .benchmarks import facts, family, release
-from .reconciling import inferred_from, misses
+from .reconciling import head_room, inferred_from, misses
 from .records import ForeignResult, Result
 from .rules import Applied, apply
 
@@ -40,7 +40,8 @@ class Pair:
 def cell(result: Result) -> tuple[str, str]:
     """Return benchmark and scenario under their present names.
 
-    The low-latency llama2 variant of v5.0 was a model with scenario Server; from v5.1 it is scenario Interactive.
+    The low-latency llama2 variant of v5.0 was a model with scenario Server; from v5.1 it is scenario
+    Interactive.
     """
     if "-interactive" in result.benchmark:
         scenario = "Interactive" if result.scenario == "Server" else result.scenario
@@ -72,7 +73,8 @@ def standing(results: Iterable[Result]) -> Iterator[Applied]:
         if one.origin == "log":
             yield apply(
                 "not_in_published_table",
-                f"{one.name} is a log that no row of the loaded summaries of {one.round or 'its round'} stands for",
+                f"{one.name} is a log that no row of the loaded summaries of "
+                f"{one.round or 'its round'} stands for",
             )
         log = one.run.log if one.run else None
         if log is not None and log.fault:
@@ -133,23 +135,14 @@ def place(pair: Pair) -> Iterator[Applied]:
     if len(divisions) > 1:
         rule = "network_division" if "network" in divisions else "division"
         odd = a if a.division != "closed" else b
-        ways = ways_open(odd)
-        unnamed = (
-            [way for way in ways if way not in pair.named]
-            if ways
-            else ([] if pair.named else ["what differs"])
-        )
-        if unnamed:
-            yield apply(
-                rule,
-                f"{a.division} beside {b.division} without naming how {odd.name} would not qualify as Closed: {', '.join(unnamed)}",
-            )
+        unnamed = [way for way in ways_open(odd) or ["in some way"] if way not in pair.named]
+        if unnamed and not (pair.named and unnamed == ["in some way"]):
+            how = f"how {odd.name} would not qualify as Closed: {', '.join(unnamed)}"
+            yield apply(rule, f"{a.division} beside {b.division} without naming {how}")
         else:
-            yield apply(
-                rule,
-                f"{odd.name} is MLPerf {odd.division.title()} and would not qualify as Closed: {', '.join(sorted(pair.named))}",
-                action="disclose",
-            )
+            named = ", ".join(sorted(pair.named))
+            reason = f"{odd.name} is {odd.division.title()} and would not qualify as Closed: {named}"
+            yield apply(rule, reason, action="disclose")
     if a.model != b.model and (a.swapped_model or b.swapped_model) and a.benchmark == b.benchmark:
         odd = b if b.swapped_model else a
         yield apply(
@@ -159,9 +152,13 @@ def place(pair: Pair) -> Iterator[Applied]:
 
 
 def ways_open(result: Result) -> list[str]:
-    """Return the ways in which a result visibly would not qualify as Closed: model, accuracy."""
-    ways = ["model"] if result.swapped_model else []
-    return ways + (["accuracy"] if misses(result) else [])
+    """Return the ways in which a result visibly would not qualify as Closed: model, accuracy, latency."""
+    ways = {
+        "model": result.swapped_model,
+        "accuracy": bool(misses(result)),
+        "latency": any(left < 0 for left in head_room(result).values()),
+    }
+    return [way for way, holds in ways.items() if holds]
 
 
 def _suites(result: Result) -> str:
@@ -210,10 +207,8 @@ def systems(pair: Pair) -> Iterator[Applied]:
     """What differs between the two systems as filed."""
     a, b = pair.each()
     if a.availability != b.availability or a.availability != "available":
-        yield apply(
-            "availability",
-            f"{a.availability or 'not stated'} and {b.availability or 'not stated'}; what is not Available cannot be bought today",
-        )
+        stated = " and ".join(one.availability or "not stated" for one in pair.each())
+        yield apply("availability", f"{stated}; what is not Available cannot be bought today")
     if (a.count.best, a.nodes) != (b.count.best, b.nodes):
         yield apply("count", f"{a.chips} ({_nodes(a)}) and {b.chips} ({_nodes(b)})")
     for one in pair.each():

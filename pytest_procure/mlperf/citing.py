@@ -1,4 +1,4 @@
-"""Quoting a published result in the form that MLCommons asks for, and what has to stand beside every quote."""
+"""Quoting a published result in the form that MLCommons asks for, with what has to stand beside it."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from .records import Finding, Result
 from .rules import Applied, apply
 
 TRADEMARK = (
-    "The MLPerf name and logo are registered and unregistered trademarks of MLCommons Association in the United "
-    "States and other countries. All rights reserved. Unauthorized use strictly prohibited. See www.mlcommons.org "
-    "for more information."
+    "The MLPerf name and logo are registered and unregistered trademarks of MLCommons Association in the "
+    "United States and other countries. All rights reserved. Unauthorized use strictly prohibited. See "
+    "www.mlcommons.org for more information."
 )
 _MISUSES = {
-    "the name needs the registered sign: MLPerf®": re.compile(r"MLPerf(?!®)\b"),
+    "the name needs the registered sign: MLPerf®": re.compile(r"MLPerf(?!®| name and logo)\b"),
     "the name has no possessive": re.compile(r"MLPerf®?['\u2019]s"),
     "the name has no plural": re.compile(r"MLPerf®?s\b"),
     "the name is no verb": re.compile(r"MLPerf®?(?:ed|ing)\b"),
@@ -36,7 +36,7 @@ class Citation:
 
 
 def cite(result: Result, *, retrieved: str = "", source: str = "") -> Citation:
-    """Quote a result. `retrieved` is the date on which the table was fetched, `source` the page or repository.
+    """Quote a result. `retrieved` is the date the table was fetched, `source` the page or repository.
 
     What the caller does not know is said to be missing; the row's own file is named as the source by default.
     """
@@ -48,14 +48,15 @@ def cite(result: Result, *, retrieved: str = "", source: str = "") -> Citation:
     model = f" running {result.model}" if result.swapped_model else ""
     state = "a" if verified else "an unverified"
     sentence = (
-        f"{result.submitter} published {state} result of {score} on the MLPerf®{open_} Inference {result.round} "
-        f"{result.benchmark} {result.scenario} benchmark using {result.system or result.platform} "
-        f"({result.chips}){model}."
+        f"{result.submitter} published {state} result of {score} on the MLPerf®{open_} Inference "
+        f"{result.round} {result.benchmark} {result.scenario} benchmark using "
+        f"{result.system or result.platform} ({result.chips}){model}."
     )
     fetched = retrieved or "on a date not recorded"
     footnote = (
-        f"{'' if verified else 'Unverified '}MLPerf® Inference {result.round} {division} {suite} {result.benchmark} "
-        f"{result.scenario}. Retrieved from {source or result.file} {fetched}, entry {result.id or result.name}. "
+        f"{'' if verified else 'Unverified '}MLPerf® Inference {result.round} {division} {suite} "
+        f"{result.benchmark} {result.scenario}. Retrieved from {source or result.file} {fetched}, "
+        f"entry {result.id or result.name}. "
         f"{'' if verified else 'Result not verified by MLCommons Association. '}{TRADEMARK}"
     )
     return Citation(sentence, footnote, tuple(obligations((result,), retrieved=retrieved)))
@@ -67,7 +68,8 @@ def obligations(results: tuple[Result, ...], *, retrieved: str = "") -> Iterator
         if one.origin == "summary":
             yield apply(
                 "verified",
-                f"{one.name} is a row of the table as supplied ({one.file}); this copy was not checked against mlcommons.org",
+                f"{one.name} is a row of the table as supplied ({one.file}); this copy was not checked "
+                "against mlcommons.org",
             )
         else:
             what = "republished by a third party" if one.origin == "copy" else "a log without a published row"
@@ -75,7 +77,8 @@ def obligations(results: tuple[Result, ...], *, retrieved: str = "") -> Iterator
     names = ", ".join(one.id or one.name for one in results)
     yield apply(
         "citation",
-        f"name submitter, benchmark with version, system; footnote with suite, division, scenario, date, source, entry {names} and trademark",
+        "name submitter, benchmark with version, system; footnote with suite, division, scenario, date, "
+        f"source, entry {names} and trademark",
     )
     opened = [one.name for one in results if one.division == "open"]
     yield apply(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Literal
 
 from .benchmarks import facts, release
@@ -21,8 +22,8 @@ Status = Literal["allowed", "allowed with disclosures", "refused"]
 class Comparison:
     """What may be said of two results.
 
-    `ratio` is a over b and None on refusal, like every other figure. `kind` is `movement` where the rounds differ:
-    then the pair says how a submission moved, not which offer is faster today.
+    `ratio` is a over b and None on refusal, like every other figure. `kind` is `movement` where the rounds
+    differ: then the pair says how a submission moved, not which offer is faster today.
     """
 
     a: Result | ForeignResult
@@ -34,6 +35,21 @@ class Comparison:
     obligations: tuple[Applied, ...]
     ratio: float | None = None
     derived: tuple[Derived, ...] = ()
+
+    @property
+    def change(self) -> float | None:
+        """The change to the later round as a share, for movement of one chip count; None otherwise."""
+        a, b = self.a, self.b
+        if (
+            self.ratio is None
+            or self.kind != "movement"
+            or not isinstance(a, Result)
+            or not isinstance(b, Result)
+        ):
+            return None
+        if a.count.best != b.count.best:
+            return None
+        return self.ratio - 1 if release(a.round) > release(b.round) else 1 / self.ratio - 1
 
     @property
     def sentence(self) -> str:
@@ -57,9 +73,9 @@ def compare(
 ) -> Comparison:
     """Set two results side by side under MLCommons' rules.
 
-    `named` names the ways in which an Open or Network result would not qualify as Closed ("model", "accuracy",
-    "latency", ...); unnamed, the pair is refused. `among` are the other results at hand, to recognise a run filed
-    twice. `retrieved` is the date the tables were fetched.
+    `named` names the ways in which an Open or Network result would not qualify as Closed ("model",
+    "accuracy", "latency", ...); unnamed, the pair is refused. `among` are the other results at hand, to
+    recognise a run filed twice. `retrieved` is the date the tables were fetched.
     """
     if isinstance(a, ForeignResult) or isinstance(b, ForeignResult):
         applied = [rule for one in (a, b) if isinstance(one, ForeignResult) for rule in foreign(one)]
@@ -109,7 +125,7 @@ def _derived(a: Result, b: Result) -> tuple[Derived, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Movement:
-    """One submission in two rounds: the hardware-plus-software pair moved by `change`, with what else changed."""
+    """One submission in two rounds: the hardware-plus-software pair moved by `change`, a share."""
 
     before: Result
     after: Result
@@ -142,17 +158,17 @@ class Movements:
     #: What movement licenses, printed under every table of it.
     MAY = "The hardware-plus-software pair moved, with the changes disclosed."
     MAY_NOT = (
-        "Not that the chip got faster or slower: the stack moved with it. No forecast for the next round, and "
-        "nothing about your own stack or task."
+        "Not that the chip got faster or slower: the stack moved with it. No forecast for the next round, "
+        "and nothing about your own stack or task."
     )
 
 
 def movement(rows: Iterable[Result], *, retrieved: str = "") -> Movements:
-    """Pair results of consecutive rounds: same submitter, platform, chip, count, division, benchmark and scenario.
+    """Pair results of consecutive rounds that agree in submitter, platform, chip, count, division and task.
 
-    A platform that was renamed is not guessed at. Pairs outside one compatibility group are refused by rule. A
-    unit label that contradicts the metric in the same way in both rounds is disclosed, not refused: within one
-    submission the true unit of the benchmark table is the same on both sides.
+    A platform that was renamed is not guessed at. Pairs outside one compatibility group are refused by rule.
+    A unit label that contradicts the metric in the same way in both rounds is disclosed, not refused: within
+    one submission the true unit of the benchmark table is the same on both sides.
     """
     rounds: dict[tuple[object, ...], list[Result]] = {}
     for one in rows:
@@ -176,14 +192,14 @@ def movement(rows: Iterable[Result], *, retrieved: str = "") -> Movements:
             only += ordered
         pairs += [
             _moved(before, after, retrieved)
-            for before, after in zip(ordered, ordered[1:], strict=False)
+            for before, after in pairwise(ordered)
             if before.round != after.round
         ]
     return Movements(tuple(pairs), tuple(only))
 
 
 def _moved(before: Result, after: Result, retrieved: str) -> Movement:
-    made = compare(after, before, retrieved=retrieved)
+    made = compare(before, after, retrieved=retrieved)
     refusals = made.refusals
     disclosures = list(made.disclosures)
     same_label = before.label == after.label and before.label_fault == after.label_fault

@@ -41,7 +41,7 @@ class Context:
     cannot: tuple[str, ...] = CANNOT
 
 
-def mlperf_context(
+def mlperf_context(  # noqa: PLR0913 -- the mark's four names, and what only the caller knows
     results: Results,
     *,
     round: str,  # noqa: A002 -- the word of the mark, as the test's author writes it
@@ -54,8 +54,8 @@ def mlperf_context(
 ) -> Context:
     """Find the published result that a test or a candidate names and make its context.
 
-    `system` is an ID, a platform or `SUBMITTER:PLATFORM`. Raises `MlperfError` with the nearest valid name where
-    nothing or no single result is meant, and for a log or a row without a usable number.
+    `system` is an ID, a platform or `SUBMITTER:PLATFORM`. Raises `MlperfError` with the nearest valid name
+    where nothing or no single result is meant, and for a log or a row without a usable number.
     """
     rounds = sorted({one.round for one in results.rows})
     if round not in rounds:

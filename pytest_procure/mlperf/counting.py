@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from .records import Count
 
@@ -10,13 +11,15 @@ _TIMES = re.compile(r"\(x(\d{1,6})\)")
 _CHIP = re.compile(r"[A-Za-z]{1,3}\d{2,4}[A-Za-z]?")
 
 
+@lru_cache(maxsize=4096)  # the rows of a system repeat its names
 def count_accelerators(
     *, accelerator: str, names: tuple[str, ...], nodes: int | None, per_node: int | None, total: int | None
 ) -> Count:
     """Count a system's accelerators and note the first statement that gives another number.
 
-    Looked at in turn: `(x87)` in the accelerator's name, the total column, `8x B200` or `B200x8` in the names of
-    system and platform. Several types of accelerator are only counted where each name carries its own number.
+    Looked at in turn: `(x87)` in the accelerator's name, the total column, `8x B200` or `B200x8` in the names
+    of system and platform. Several types of accelerator are only counted where each name carries its own
+    number.
     """
     declared = nodes * per_node if nodes and per_node else per_node
     kinds = [kind for kind in accelerator.split(",") if kind.strip()]
@@ -35,7 +38,7 @@ def count_accelerators(
 
 
 def _named(kind: str, name: str) -> list[int]:
-    """Return the counts that a name gives for a kind of accelerator: 24 for `3x8x H200` and for `h200_x24`."""
+    """Return the counts that a name gives for an accelerator: 24 for `3x8x H200` and for `h200_x24`."""
     chip = _CHIP.search(kind)
     if chip is None:
         return []

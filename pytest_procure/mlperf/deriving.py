@@ -1,4 +1,4 @@
-"""Figures derived from a published score: always labelled, with their basis, and only from what was measured."""
+"""Figures derived from a published score: labelled, with their basis, and only from what was measured."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Derived:
 
 
 def derive(result: Result, per: Per, *, proxy: str = "") -> Derived | Applied:
-    """Divide a score by accelerators, nodes or measured watts; return the refusing rule where that is not allowed.
+    """Divide a score by accelerators, nodes or measured watts, or return the rule that refuses it.
 
     Watts are the submission's own measured system power. `proxy` names another source of power (TDP, TGP, a
     power supply's rating); it is refused whatever it says.

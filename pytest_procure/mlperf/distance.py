@@ -16,8 +16,8 @@ Verdict = Literal["same", "differs", "unknown"]
 class Task:
     """The buyer's task, as far as it is stated; what is empty counts as unknown.
 
-    `pipeline` is `single model` or what is around it (retrieval, tools, post-processing). `latency` is the bound
-    in words, such as `p95 <= 80 ms`.
+    `pipeline` is `single model` or what is around it (retrieval, tools, post-processing). `latency` is the
+    bound in words, such as `p95 <= 80 ms`.
     """
 
     dataset: str = ""
@@ -56,7 +56,7 @@ class Distance:
 
 
 def distance(published: Result, task: Task) -> Distance:
-    """Say row by row where the published result's task is the buyer's, differs, or is not known to be either."""
+    """Say row by row where the published result's task is the buyer's, differs, or is not known."""
     record = facts().find(published.round, published.benchmark)
     semantics = facts().data["scenario_semantics"].get(published.scenario, {})
     batch = published.run.user_conf if published.run else {}
@@ -126,9 +126,7 @@ def _sentence(rows: tuple[Row, ...], published: Result) -> str:
     if unknown:
         parts.append(f"nothing is known about {_listed(unknown)}")
     if not differs and not unknown:
-        parts.append(
-            "yours is stated in the same words, which does not make the data, the prompts or the load the same"
-        )
+        parts.append("yours is stated in the same words, which does not make data, prompts or load the same")
     return (
         "; ".join(parts)
         + ". What transfers is a direction for the shortlist; the figures have to be measured on your task."

@@ -25,6 +25,12 @@ POWER_UNITS = ("Watts", "millijoules")
 SCENARIOS = {
     name.casefold(): name for name in ("SingleStream", "MultiStream", "Server", "Interactive", "Offline")
 }
+_ROUND = re.compile(r"v?(\d{1,2}\.\d{1,2})")
+#: Other columns that name the round, and how.
+_ROUND_IN = {
+    "ID": re.compile(r"v?(\d+\.\d+)-\d+"),
+    "Details": re.compile(r"inference(?:_results)?_v?(\d+\.\d+)/"),
+}
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?")
 _PAIR = re.compile(r"([A-Za-z_][\w@.-]*)\s*:\s*(\S+)")
 
@@ -54,7 +60,7 @@ class Row:
         return ""
 
     def number(self, *keys: str) -> float | None:
-        """Return the first of these columns as a finite number; anything else that is not empty is a fault."""
+        """Return the first of these columns as a finite number; anything else but nothing is a fault."""
         for key in keys:
             value = self.values.get(key)
             if value is None or (isinstance(value, str) and not value.strip()):
@@ -212,13 +218,12 @@ def _result(row: Row) -> Result | None:
 def _round(row: Row) -> str:
     """Return the round as `v5.1`; an ID or a link that names another round is reported."""
     stated = row.text("version")
-    found = re.fullmatch(r"v?(\d{1,2}\.\d{1,2})", stated)
+    found = _ROUND.fullmatch(stated)
     round_ = f"v{found[1]}" if found else ""
     if not round_:
         row.fault("no-round", "version", f"expected a round such as v5.1, found {stated[:40]!r}")
-    others = {"ID": r"v?(\d+\.\d+)-\d+", "Details": r"inference(?:_results)?_v?(\d+\.\d+)/"}
-    for key, pattern in others.items():
-        other = re.search(pattern, row.text(key))
+    for key, pattern in _ROUND_IN.items():
+        other = pattern.search(row.text(key))
         if other and round_ and f"v{other[1]}" != round_:
             row.fault("round-contradicted", key, f"it names v{other[1]}, the version column {round_}")
     return round_
@@ -234,26 +239,26 @@ def _score(row: Row, record: Benchmark | None, label: str, scenario: str) -> tup
         row.fault("no-score", "Performance_Result", "the row carries no number above zero")
         return None, ""
     unit = record.unit(scenario) if record else ""
-    if not unit:
-        row.fault(
-            "no-facts",
-            key,
-            f"no facts on this benchmark and scenario; unit as labelled: {label!r}",
-            fault=False,
-        )
-        if label not in UNITS:
-            row.fault("unit-unknown", key, f"expected one of {', '.join(UNITS)}, found {label!r}")
-            return None, ""
-        return Score(number, UNITS[label]), ""
-    if label == unit:
-        return Score(number, UNITS[unit]), ""
+    if unit in {"", label}:
+        return _as_labelled(row, key, number, label, known=bool(unit)), ""
     fault = f"the label says {label or 'nothing'}, the benchmark's metric is {unit}"
     row.fault("unit-label", key, fault)
-    both_latencies = lower_is_better(true_unit(label)) and lower_is_better(true_unit(unit))
-    if both_latencies or lower_is_better(true_unit(label)) != lower_is_better(true_unit(unit)):
+    latencies = [lower_is_better(true_unit(one)) for one in (label, unit)]
+    if any(latencies):
         row.fault("no-score", key, "without its log nothing says which of the two units the number is in")
         return None, fault
     return Score(number, UNITS[unit]), fault
+
+
+def _as_labelled(row: Row, key: str, number: float, label: str, *, known: bool) -> Score | None:
+    """Return the score in the unit of its label, which `known` facts confirm or nothing does."""
+    if not known:
+        message = f"no facts on this benchmark and scenario; unit as labelled: {label!r}"
+        row.fault("no-facts", key, message, fault=False)
+    if label not in UNITS:
+        row.fault("unit-unknown", key, f"expected one of {', '.join(UNITS)}, found {label!r}")
+        return None
+    return Score(number, UNITS[label])
 
 
 def _power(row: Row, label: str) -> Power | None:

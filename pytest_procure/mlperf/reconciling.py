@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from .benchmarks import Benchmark, facts
@@ -42,8 +42,9 @@ class LogNumber:
 def log_number(run: Run, record: Benchmark | None, scenario: str) -> LogNumber | None:
     """Return the number that the published table takes from this run, or None where it cannot be told.
 
-    A run whose log names another scenario is inferred: MultiStream is 8 x the 99th percentile of SingleStream,
-    Offline is 1 / mean latency (x 8 samples for MultiStream), both from the rules on inferred results.
+    A run whose log names another scenario is inferred: MultiStream is 8 x the 99th percentile of
+    SingleStream, Offline is 1 / mean latency (x 8 samples for MultiStream), both from the rules on inferred
+    results.
     """
     log = run.log
     if log is None or record is None or log.fault:
@@ -80,12 +81,32 @@ def _inferred(log: Log, source: str, scenario: str) -> LogNumber | None:
     mean = log.values.get("mean latency (ns)")
     p99 = log.early.get(99.0)
     if (source, scenario) == ("SingleStream", "MultiStream") and p99:
-        return LogNumber(8 * p99 / 1e6, f"8 x {figure(p99 / 1e6)} ms, the 99th percentile of SingleStream")
+        estimate = "the 99th percentile early-stopping estimate of its SingleStream run"
+        return LogNumber(8 * p99 / 1e6, f"8 x {figure(p99 / 1e6)} ms, {estimate}")
     if (source, scenario) == ("SingleStream", "Offline") and mean:
         return LogNumber(1e9 / mean, "1 / mean latency of SingleStream")
     if (source, scenario) == ("MultiStream", "Offline") and mean:
         return LogNumber(8e9 / mean, "8 / mean latency of MultiStream")
     return None
+
+
+def how_inferred(result: Result, among: Iterable[Result] = ()) -> str:
+    """Say how an inferred number came about, by its own log or that of the SingleStream row beside it.
+
+    Empty for a measured result, and for one whose origin no log at hand confirms.
+    """
+    if result.run is not None and inferred_from(result.run, result.scenario):
+        found = log_number(result.run, facts().find(result.round, result.benchmark), result.scenario)
+        return found.how if found else ""
+    if not result.inferred or result.score is None:
+        return ""
+    for other in among:
+        beside = other.system_key == result.system_key and other.scenario == "SingleStream"
+        if beside and other.run is not None and other.run.log is not None:
+            found = _inferred(other.run.log, "SingleStream", result.scenario)
+            if found and abs(found.number - result.score.number) <= 1e-5 * result.score.number:
+                return found.how
+    return ""
 
 
 def rates(log: Log) -> dict[str, float]:
@@ -202,7 +223,7 @@ def _accuracy(result: Result, run: Run, record: Benchmark | None) -> Iterator[Fi
 
 
 def misses(result: Result) -> tuple[str, ...]:
-    """Return the reference quality bars that a result misses, in words; a value of unclear scale is not judged."""
+    """Return the reference quality bars a result misses, in words; a value of unclear scale is not judged."""
     record = facts().find(result.round, result.benchmark)
     found = []
     for target in record.targets(result.scenario) if record else ():

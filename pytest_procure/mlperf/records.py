@@ -8,8 +8,8 @@ from typing import Literal
 
 from .score import Score
 
-#: summary: a row of the table MLCommons publishes; copy: a row republished by somebody else; log: a log that no
-#: published row stands for.
+#: summary: a row of the table MLCommons publishes; copy: a row republished by somebody else; log: a log that
+#: no published row stands for.
 Origin = Literal["summary", "copy", "log"]
 
 
@@ -36,8 +36,8 @@ class Finding:
 class Precision:
     """The weight data types as the submitter declared them: free text that nobody checks.
 
-    `kinds` are the normal names found in it, empty when it is unlabelled. `doubt` says why this declaration is
-    known to mislead, or is empty.
+    `kinds` are the normal names found in it, empty when it is unlabelled. `doubt` says why this declaration
+    is known to mislead, or is empty.
     """
 
     declared: str
@@ -52,8 +52,8 @@ class Precision:
 class Count:
     """How many accelerators a system has: nodes times accelerators per node, and what else is stated.
 
-    `stated` is another number, found in `where`. One that stands beside the chip's name is `preferred`, because
-    partly filled nodes make the product wrong; one in a system's name is only reported.
+    `stated` is another number, found in `where`. One that stands beside the chip's name is `preferred`,
+    because partly filled nodes make the product wrong; one in a system's name is only reported.
     """
 
     declared: int | None
@@ -128,7 +128,8 @@ class Run:
     """One run directory of a results checkout: performance log, accuracy, declared precision, user.conf.
 
     `key` is `division/submitter/results/system/model/scenario` in lower case: what a row's Location names.
-    `detail` holds the `result_*` figures of `mlperf_log_detail.txt`. `accuracy` is by the label of the script.
+    `detail` holds the `result_*` figures of `mlperf_log_detail.txt`. `accuracy` is by the label of the
+    script.
     """
 
     key: str
@@ -190,6 +191,15 @@ class Result:
         """Name the result as a selector does: `5.1-0069/llama2-70b-99.9/Server`."""
         system = self.id or f"{self.submitter}:{self.platform}"
         return f"{system}/{self.benchmark}/{self.scenario}"
+
+    def is_of(self, system: str) -> bool:
+        """Whether a name means this result's system: its ID, its platform, or `SUBMITTER:PLATFORM`."""
+        return system in {self.id, self.platform, f"{self.submitter}:{self.platform}"} - {""}
+
+    @property
+    def system_key(self) -> tuple[str, ...]:
+        """What one system's rows of one benchmark have in common."""
+        return (self.round, self.id, self.submitter, self.platform, self.benchmark, self.model)
 
     @property
     def swapped_model(self) -> bool:

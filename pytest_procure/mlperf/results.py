@@ -35,8 +35,8 @@ class Results:
     def select(self, selector: str) -> Result:
         """Return the one result that a selector names: `[ROUND@]SYSTEM/BENCHMARK/SCENARIO[/MODEL]`.
 
-        SYSTEM is an ID, a platform, or `SUBMITTER:PLATFORM`. Raises `MlperfError` naming the nearest valid part,
-        or the results that match when there are several.
+        SYSTEM is an ID, a platform, or `SUBMITTER:PLATFORM`. Raises `MlperfError` naming the nearest valid
+        part, or the results that match when there are several.
         """
         found = self.matching(selector)
         if len(found) == 1:
@@ -53,7 +53,7 @@ class Results:
             one
             for one in self.rows
             if (not round_ or one.round == round_)
-            and system in {one.id, one.platform, f"{one.submitter}:{one.platform}"}
+            and one.is_of(system)
             and one.benchmark == benchmark
             and one.scenario == scenario
             and model in {"", one.model}
@@ -62,9 +62,7 @@ class Results:
 
     def _nearest(self, selector: str) -> str:
         _, system, benchmark, _, _ = _parts(selector)
-        of_system = [
-            one for one in self.rows if system in {one.id, one.platform, f"{one.submitter}:{one.platform}"}
-        ]
+        of_system = [one for one in self.rows if one.is_of(system)]
         if not of_system:
             names = {one.id or f"{one.submitter}:{one.platform}" for one in self.rows}
             return (
@@ -101,10 +99,10 @@ def _parts(selector: str) -> tuple[str, str, str, str, str]:
 def load_results(*paths: str | Path) -> Results:
     """Read what MLCommons publishes: summary files of every layout, and results checkouts.
 
-    A folder is read as a checkout, with the best of the summary files that lie directly in it. Rows are joined to
-    the logs their Location names; a log that no row names becomes a result of origin `log`, which no comparison
-    accepts. Raises `MlperfError` only for a path that does not exist or holds nothing of the kind; all else that
-    is wrong becomes a finding with file and key.
+    A folder is read as a checkout, with the best of the summary files that lie directly in it. Rows are
+    joined to the logs their Location names; a log that no row names becomes a result of origin `log`, which
+    no comparison accepts. Raises `MlperfError` only for a path that does not exist or holds nothing of the
+    kind; all else that is wrong becomes a finding with file and key.
     """
     findings: list[Finding] = []
     rows: list[Result] = []
@@ -125,7 +123,7 @@ def load_results(*paths: str | Path) -> Results:
             divisions = find_divisions(path)
             if not divisions and not summaries:
                 raise MlperfError(
-                    f"{given}: neither a summary file nor a folder closed/, open/ or network/ of a results checkout"
+                    f"{given}: neither a summary file nor a folder closed/, open/ or network/ of a checkout"
                 )
             for division in divisions:
                 more, described = read_division(division, path, findings.append)

@@ -14,7 +14,7 @@ Action = Literal["refuse", "disclose"]
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One rule in our own words. `refuse`: do not print the comparison. `disclose`: only with the disclosure."""
+    """A rule in our own words. `refuse`: print no comparison. `disclose`: only with the disclosure."""
 
     id: str
     action: Action
@@ -46,5 +46,5 @@ def rules() -> Mapping[str, Rule]:
 
 
 def apply(rule: str, reason: str, *, action: Action | None = None) -> Applied:
-    """Apply a rule for a reason, with its own action unless a named difference turns a refusal into a disclosure."""
+    """Apply a rule for a reason; a named difference may turn its refusal into a disclosure."""
     return Applied(rule, action or rules()[rule].action, reason)

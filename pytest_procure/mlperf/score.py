@@ -1,8 +1,8 @@
 """A published number that cannot be mistaken for a measurement.
 
-`Score` carries its unit and refuses every operator that would let it decide something: `<=` would be a verdict
-that rests on a published score (rule `verdict`), `*` and `/` would be a forecast for the buyer's own task
-(rule `transfer`). The plain figure is at `.number`, for tables and citations.
+`Score` carries its unit and refuses every operator that would let it decide something: `<=` would be a
+verdict that rests on a published score (rule `verdict`), `*` and `/` would be a forecast for the buyer's own
+task (rule `transfer`). The plain figure is at `.number`, for tables and citations.
 """
 
 from __future__ import annotations
@@ -63,8 +63,8 @@ class Score:
 
     def _calculate(self, *_: object) -> NoReturn:
         raise PublishedScoreError(
-            f"the published score {self} cannot be calculated with (rule `transfer`): no latency, throughput, "
-            "quality or cost of your task follows from it; derived figures come from "
+            f"the published score {self} cannot be calculated with (rule `transfer`): no latency, "
+            "throughput, quality or cost of your task follows from it; derived figures come from "
             "pytest_procure.mlperf.derive, which labels them"
         )
 

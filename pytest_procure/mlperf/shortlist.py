@@ -48,7 +48,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Band:
-    """Results too close to rank: each is within the noise of the first. `spread` is best to last, a share."""
+    """Results too close to rank: each within the noise of the first. `spread` is first to last, a share."""
 
     entries: tuple[Entry, ...]
     spread: float
@@ -64,7 +64,7 @@ class Dropped:
 
 @dataclass(frozen=True, slots=True)
 class Noise:
-    """The median spread between submitters of one chip, as a share of the best, and where it comes from."""
+    """The median spread between submitters of one chip, as a share, and where it comes from."""
 
     share: float
     basis: str
@@ -94,8 +94,8 @@ class Shortlist:
 def measured_noise(rows: Iterable[Result], round_: str) -> Noise:
     """Measure the spread between submitters of one chip, count, benchmark and scenario in a round.
 
-    Groups of three submitters or more count, (best - worst) / best each. With fewer than 20 groups the figure of
-    the package data stands, because a median of a handful says little.
+    Groups of three submitters or more count, each by its largest over its smallest number. With fewer than 20
+    groups the figure of the package data stands, because a median of a handful says little.
     """
     groups: dict[tuple[object, ...], dict[str, list[float]]] = {}
     for one in rows:
@@ -107,7 +107,7 @@ def measured_noise(rows: Iterable[Result], round_: str) -> Noise:
     for by_submitter in groups.values():
         numbers = [number for some in by_submitter.values() for number in some]
         if len(by_submitter) >= 3:
-            spreads.append((max(numbers) - min(numbers)) / max(numbers))
+            spreads.append(max(numbers) / min(numbers) - 1)
     if len(spreads) >= ENOUGH_GROUPS:
         return Noise(
             median(spreads), f"median of {len(spreads)} groups of three submitters or more in this round"
@@ -150,7 +150,7 @@ def _only(what: str, wanted: str, found: Iterable[str], filters: Filters) -> str
         return names[0]
     if names:
         raise MlperfError(
-            f"{filters.benchmark} {filters.scenario} stands in several {what}s; choose one: {', '.join(names)}"
+            f"{filters.benchmark} {filters.scenario} stands in several {what}s; choose: {', '.join(names)}"
         )
     raise MlperfError(
         f"no result of {filters.benchmark} {filters.scenario}" + (f" with {what} {wanted}" if wanted else "")
@@ -195,7 +195,7 @@ def _off_list(one: Result, filters: Filters) -> Applied | None:
 
 def _bands(kept: Sequence[Result], everything: Sequence[Result], noise: Noise) -> tuple[Band, ...]:
     scored = [(one.score.number, one) for one in kept if one.score is not None]
-    lower = bool(scored) and lower_is_better(scored[0][1].score.unit if scored[0][1].score else "")
+    lower = any(one.score is not None and lower_is_better(one.score.unit) for one in kept)
     scored.sort(key=lambda pair: (pair[0] if lower else -pair[0], pair[1].id, pair[1].platform))
     bands: list[Band] = []
     while scored:
@@ -207,7 +207,7 @@ def _bands(kept: Sequence[Result], everything: Sequence[Result], noise: Noise) -
 
 
 def _apart(best: float, other: float) -> float:
-    return abs(best - other) / max(best, other)
+    return max(best, other) / min(best, other) - 1
 
 
 def _entries(inside: Sequence[tuple[float, Result]], everything: Sequence[Result]) -> tuple[Entry, ...]:
@@ -218,6 +218,8 @@ def _entries(inside: Sequence[tuple[float, Result]], everything: Sequence[Result
         notes = [*counted(one), *reduced(one), *inference(one)]
         if not one.precision.kinds or one.precision.doubt:
             notes.append(apply("precision", one.precision.doubt or "unlabelled"))
+        if one.label_fault:
+            notes.append(apply("unit", one.label_fault, action="disclose"))
         if one.power_submission:
             notes.append(
                 apply(

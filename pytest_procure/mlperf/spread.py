@@ -86,21 +86,24 @@ def scenario_spread(
     disclosures = [
         apply(
             "derived_metric",
-            "ratios across scenarios and leads are derived, not official, and say nothing about your own arrival pattern",
+            "ratios across scenarios and leads are derived, not official, and say nothing about your own "
+            "arrival pattern",
         )
     ]
     if facts().speculative(at, benchmark):
         disclosures.append(
             apply(
                 "speculative_decoding",
-                f"{benchmark} Interactive may use speculative decoding in {at}, Server may not: the ratio mixes two decoders",
+                f"{benchmark} Interactive may use speculative decoding in {at}, Server may not: the ratio "
+                "mixes two decoders",
             )
         )
-    for one in (result for spread in made for result in spread.rows.values()):
-        if one.label_fault:
-            disclosures.append(
-                apply("unit", f"{one.name}: {one.label_fault}; read as the metric", action="disclose")
-            )
+    disclosures += [
+        apply("unit", f"{one.name}: {one.label_fault}; read as the metric", action="disclose")
+        for spread in made
+        for one in spread.rows.values()
+        if one.label_fault
+    ]
     above = [spread.name for spread in made if (spread.ratio("Server") or 0) > 1]
     if above:
         disclosures.append(apply("noise", f"Server above Offline in {', '.join(above)}: it happens, ask why"))
@@ -115,7 +118,7 @@ def scenario_spread(
 
 
 def _spread(rows: Sequence[Result], name: str, benchmark: str) -> Spread:
-    found = [one for one in rows if name in {one.id, one.platform, f"{one.submitter}:{one.platform}"}]
+    found = [one for one in rows if one.is_of(name)]
     if not found:
         raise MlperfError(f"{name} has no result of {benchmark} in what was loaded")
     by_scenario = {cell(one)[1]: one for one in found}

@@ -35,18 +35,18 @@ class Axis:
         step = _step((self.high - self.low) / wanted)
         first = math.ceil(self.low / step - 1e-9)
         last = math.floor(self.high / step + 1e-9)
-        return [_rounded(i * step) for i in range(first, last + 1)]
+        return [_rounded(i * step, step) for i in range(first, last + 1)]
 
     def _log_ticks(self, wanted: int) -> list[float]:
         first, last = math.floor(math.log10(self.low)), math.ceil(math.log10(self.high))
-        found = [_rounded(m * 10.0**e) for e in range(first, last + 1) for m in (1, 2, 5)]
+        found = [float(f"{m}e{e}") for e in range(first, last + 1) for m in (1, 2, 5)]
         inside = [tick for tick in found if self.low <= tick <= self.high]
         tens = [tick for tick in inside if math.log10(tick) == round(math.log10(tick))]
         return tens if len(inside) > 2 * wanted and len(tens) > 1 else inside
 
 
 def time_axis(lowest: float, highest: float, start: float, end: float) -> Axis:
-    """Make an axis for times above 0 from `lowest` to `highest`: from 0 on, or logarithmic where that is too wide."""
+    """Make an axis for times up to `highest`: from 0 on, or logarithmic where that is too wide."""
     if lowest > 0 and highest / lowest > _LOG_FROM:
         return Axis(lowest / 1.25, highest * 1.25, start, end, log=True)
     return Axis(0.0, highest * 1.06 or 1.0, start, end)
@@ -68,6 +68,6 @@ def _step(rough: float) -> float:
     return next((m * power for m in (1, 2, 5) if m * power >= rough * 0.999), 10 * power)
 
 
-def _rounded(value: float) -> float:
-    # Sums of steps leave dust behind the last digit that matters: 0.30000000000000004.
-    return float(f"{value:.10g}")
+def _rounded(value: float, step: float) -> float:
+    # Multiples of a step leave dust behind its last digit: 3 * 0.1 is 0.30000000000000004.
+    return round(value, -math.floor(math.log10(step)))

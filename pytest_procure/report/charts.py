@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from pytest_procure.errors import ProcureError
 from pytest_procure.evidence.record import Amount, FindingRecord, RequirementRecord, RunRecord, VerdictWord
@@ -20,8 +20,10 @@ from .deciding import bar_key, counted
 from .visible import shorten
 
 WIDTH = 720
-_LEFT, _RIGHT = 56, 700
-_TOP, _BOTTOM = 34, 264
+_LEFT, _RIGHT = 66, 684  # of curves: room for "100 %" in the large print of a narrow screen
+_DOTS_LEFT = 24
+_TOP, _BOTTOM = 40, 270
+_ROW = 46  # of dots
 _POINTS = 90
 _MARKED = (0.15, 0.4, 0.65, 0.9)
 #: Beyond this share of the requests, a curve decides how wide the drawing is no more.
@@ -65,9 +67,10 @@ class Curves:
     across: list[Tick]
     up: list[Tick]
     log: bool
-    top: int
     height: int
-    kind: str = "curves"
+    kind: ClassVar[str] = "curves"
+    left: ClassVar[int] = _LEFT
+    right: ClassVar[int] = _RIGHT
 
 
 class Dot(NamedTuple):
@@ -82,7 +85,7 @@ class Dot(NamedTuple):
     label: str
     label_x: str
     anchor: str
-    struck: bool
+    numbers: str  # the row as a sentence
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +101,9 @@ class Dots:
     meets: tuple[str, str]  # x and width of the side that meets the bar
     across: list[Tick]
     height: int
-    kind: str = "dots"
+    kind: ClassVar[str] = "dots"
+    left: ClassVar[int] = _DOTS_LEFT
+    right: ClassVar[int] = _RIGHT
 
 
 def charts(requirement: RequirementRecord, series: dict[str, int]) -> list[Curves | Dots]:
@@ -141,10 +146,9 @@ def _curves(requirement: RequirementRecord, series: dict[str, int]) -> Curves | 
         desc=_curves_desc(requirement, limits),
         lines=[_line(name, series.get(name, 1), curve, axis, shares) for name, curve in curves.items()],
         corners=[_corner(f, ms, axis, shares, i) for i, (f, ms) in enumerate(limits)],
-        across=[Tick(_n(axis.at(tick)), words.milliseconds(tick)) for tick in axis.ticks()],
+        across=[Tick(_n(axis.at(tick)), _time(tick)) for tick in axis.ticks()],
         up=[Tick(_n(shares.at(share)), words.percent(share)) for share in (0.0, 0.25, 0.5, 0.75, 1.0)],
         log=axis.log,
-        top=top,
         height=top + _BOTTOM - _TOP + 40,
     )
 
@@ -215,7 +219,7 @@ def _dots(requirement: RequirementRecord, kinds: set[str]) -> Dots | None:
         ends = (_in(finding[end], unit) for end in ("low", "estimate", "high"))
         values += [value for value in ends if value is not None]
     share = first["kind"] in {"quality", "errors"} or first["bar"]["text"].endswith("%")
-    axis = value_axis(values, _LEFT, _RIGHT, share=share and unit == "")
+    axis = value_axis(values, _DOTS_LEFT, _RIGHT, share=share and unit == "")
     low_side, place = first["sense"] == "at most", axis.at(bar)
     return Dots(
         title=f"{words.upper_first(first['title'])}: {shorten(requirement['question'], 100)}",
@@ -223,10 +227,10 @@ def _dots(requirement: RequirementRecord, kinds: set[str]) -> Dots | None:
         dots=[d for i, (name, f) in enumerate(rows) if (d := _dot(name, f, i, axis, unit)) is not None],
         bar=_n(place),
         bar_label=f"asked: {words.asked(first)}",
-        bar_anchor="end" if place > (_LEFT + _RIGHT) / 2 else "start",
-        meets=(_n(_LEFT if low_side else place), _n(place - _LEFT if low_side else _RIGHT - place)),
+        bar_anchor="end" if place > (_DOTS_LEFT + _RIGHT) / 2 else "start",
+        meets=(_n(_DOTS_LEFT if low_side else place), _n(place - _DOTS_LEFT if low_side else _RIGHT - place)),
         across=[Tick(_n(axis.at(t)), _labelled(t, unit, share=share)) for t in axis.ticks()],
-        height=_TOP + 46 * len(rows) + 34,
+        height=_TOP + _ROW * len(rows) + 30,
     )
 
 
@@ -241,15 +245,19 @@ def _dot(name: str, finding: FindingRecord, row: int, axis: Axis, unit: str) -> 
     return Dot(
         candidate=shorten(name, 48),
         verdict=finding["verdict"],
-        y=_TOP + 46 * row + 32,
+        y=_TOP + _ROW * row + 26,
         x=_n(axis.at(value)),
         low=_n(left),
         high=_n(right),
         label=words.measured(finding),
         label_x=_n(right + 14 if anchor == "start" else left - 14),
         anchor=anchor,
-        struck=finding["struck"],
+        numbers=words.numbers(finding),
     )
+
+
+def _time(ms: float) -> str:
+    return words.milliseconds(ms) if ms else "0"
 
 
 def _labelled(number: float, unit: str, *, share: bool) -> str:

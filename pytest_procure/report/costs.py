@@ -9,35 +9,29 @@ from pytest_procure.evidence.record import CandidateRecord, FindingRecord, Recor
 from pytest_procure.units import Quantity, readable
 
 from . import words
-from .deciding import counted
 
 
 class Cost(NamedTuple):
     """A cost bar on one candidate."""
 
-    question: str
     candidate: str
     finding: FindingRecord
     million: str  # the cost of a million requests; "" if nothing was measured
     turns: str  # where the verdict would turn; "" where the record does not tell
 
 
-def costs(record: Record) -> list[Cost]:
-    """List the cost findings of all requirements, in order."""
+def costs(record: Record) -> dict[str, list[Cost]]:
+    """List the cost findings of each requirement that has some, by its question."""
     offers = {candidate["name"]: candidate for candidate in record["candidates"]}
-    return [
-        Cost(
-            requirement["question"],
-            result["candidate"],
-            finding,
-            _million(finding),
-            _turns(finding, offers.get(result["candidate"])),
-        )
-        for requirement in record["requirements"]
-        for result in requirement["results"]
-        for finding in result["findings"]
-        if finding["kind"] == "cost" and (finding["struck"] or finding in counted(result))
-    ]
+    found: dict[str, list[Cost]] = {}
+    for requirement in record["requirements"]:
+        for result in requirement["results"]:
+            for finding in result["findings"]:
+                if finding["kind"] == "cost" and not finding["observed_only"]:
+                    turns = _turns(finding, offers.get(result["candidate"]))
+                    cost = Cost(result["candidate"], finding, _million(finding), turns)
+                    found.setdefault(requirement["question"] or requirement["id"], []).append(cost)
+    return found
 
 
 def _million(finding: FindingRecord) -> str:
@@ -65,8 +59,8 @@ def _turns(finding: FindingRecord, candidate: CandidateRecord | None) -> str:
     at = readable(Quantity(turning), share=True, rounding=ROUND_CEILING)
     declared = words.percent(float(utilisation))
     if decides["number"] <= bar["number"]:
-        return f"holds down to a utilisation of {at}; declared: {declared}"
-    return f"would hold from a utilisation of {at} on; declared: {declared}"
+        return f"holds down to {at} utilisation; declared: {declared}"
+    return f"would hold from {at} utilisation on; declared: {declared}"
 
 
 def _exact(number: float) -> Decimal:

@@ -68,7 +68,7 @@ def chosen(described: Mapping[str, Any]) -> str:
     n, of = described.get("n"), described.get("of")
     rule = described.get("rule")
     if not isinstance(n, int) or not isinstance(rule, Mapping):
-        return _value(rule if rule else n)
+        return _value(rule or n)
     said = f"all {words.count(n, 'samples')}" if n == of else words.count(n, "samples")
     if isinstance(of, int) and n != of:
         said += f" of {of:,}"
@@ -93,6 +93,8 @@ def _leaves(value: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...]
     if isinstance(value, Mapping) and value:
         for key, inner in value.items():
             yield from _leaves(inner, (*path, str(key)))
+    elif isinstance(value, Mapping) and not path:
+        return
     elif isinstance(value, list) and any(isinstance(item, (Mapping, list)) for item in value):
         for position, inner in enumerate(value, start=1):
             yield from _leaves(inner, (*path, str(position)))

@@ -84,7 +84,7 @@ class Page:
     date: str
     cards: list[tuple[CandidateRecord, Deciding | None]]
     requirements: list[Requirement]
-    costs: list[Cost]
+    costs: dict[str, list[Cost]]
     untested: list[str]
     caveats: list[tuple[str, str]]  # (dataset, what its owner says it does not show)
     events: list[tuple[str, str]]  # (where, what happened)
@@ -113,7 +113,9 @@ def page_of(record: Record) -> Page:
         requirements=[_requirement(i, q, series) for i, q in enumerate(record["requirements"], start=1)],
         costs=costs(record),
         untested=[_untested(q, r) for q, r in _results(record) if r["verdict"] == "not tested"],
-        caveats=[(str(d.get("name", "")), str(c)) for d in record["datasets"] for c in d.get("caveats") or []],
+        caveats=[
+            (str(d.get("name", "")), str(c)) for d in record["datasets"] for c in d.get("caveats") or []
+        ],
         events=list(_events(record)),
     )
 
@@ -204,7 +206,7 @@ def _conditions(results: list[ResultRecord]) -> list[Conditions]:
             label,
             list(told),
             [name for name, _ in runs],
-            words.listing([words.seconds(run["seconds"]) for _, run in runs]),
+            words.listing(list(dict.fromkeys(words.seconds(run["seconds"]) for _, run in runs))),
         )
         for (label, told), runs in same.items()
     ]

@@ -1,4 +1,4 @@
-"""The report's colours, light and dark: Okabe and Ito's hues, darkened or lightened until text in them is legible.
+"""The report's colours, light and dark: Okabe and Ito's hues, darkened or lightened until they can be read.
 
 Every colour of text has a contrast of 4.5:1 or more to both grounds, every mark of a chart 3:1 (WCAG 2.2 AA).
 """

@@ -1,7 +1,7 @@
-"""Text that others wrote, made safe to look at: nothing in it is unseen, and nothing in it moves its neighbours.
+"""Text that others wrote, made safe to look at: all of it is seen, and none of it moves its neighbours.
 
-Escaping is the template engine's work. This is about what escaping leaves: control characters, marks that turn
-the direction of reading, piled-up accents, and length.
+Escaping is the template engine's work. This is about what escaping leaves: control characters, marks that
+turn the direction of reading, piled-up accents, and length.
 """
 
 from __future__ import annotations
@@ -50,6 +50,6 @@ def one_line(text: str) -> str:
 
 
 def shorten(text: str, limit: int) -> str:
-    """Cut to `limit` characters, the last of them an ellipsis. The full text stands in the engineer's detail."""
+    """Cut to `limit` characters, the last of them an ellipsis. The engineer's detail has the whole."""
     line = one_line(text)
     return line if len(line) <= limit else line[: limit - 1].rstrip() + "…"

@@ -55,6 +55,11 @@ def milliseconds(value: float) -> str:
     return readable(Quantity.of(value, "ms"))
 
 
+def plain(value: float) -> str:
+    """Write a number without a unit."""
+    return readable(Quantity.of(value))
+
+
 def seconds(value: float) -> str:
     """Write a time given in seconds in the unit that suits its size."""
     return readable(Quantity.of(value, "s"))
@@ -92,7 +97,7 @@ def likely_range(low: Amount | None, high: Amount | None) -> str:
         return f"{low['text']} to {high['text']}"
     if low is not None:
         return f"{low['text']} or more"
-    return f"{high['text']} or less" if high is not None else "no range"
+    return f"{high['text']} or less" if high is not None else "none"
 
 
 def asked(finding: FindingRecord) -> str:
@@ -104,6 +109,11 @@ def measured(finding: FindingRecord) -> str:
     """Say what was measured: "85.6 %", or that nothing could be."""
     estimate = finding["estimate"]
     return "not measurable" if estimate is None else estimate["text"]
+
+
+def evidence(finding: FindingRecord) -> str:
+    """Say what was counted: "797 samples". A declared price is no sample of anything."""
+    return "declared price" if finding["n_unit"] == "price" else count(finding["n"], finding["n_unit"])
 
 
 def numbers(finding: FindingRecord) -> str:

@@ -10,10 +10,13 @@ from __future__ import annotations
 from pytest_procure.stats.bounds import Bounds, round_outward
 from pytest_procure.stats.effects import batch_design_effect, cluster_design_effect, latency_design_effect
 from pytest_procure.stats.jackknife import jackknife_bounds
-from pytest_procure.stats.launches import launch_mean_bounds
+from pytest_procure.stats.launches import launch_mean_bounds, launch_mean_p_value
 from pytest_procure.stats.multiplicity import holm
+from pytest_procure.stats.pairs import contrast_bounds, newcombe_paired
 from pytest_procure.stats.percentiles import order_statistic_ranks, percentile, upper_rank
 from pytest_procure.stats.plans import SharePlan, operating_characteristic, plan_share
+from pytest_procure.stats.ratios import fieller_ratio
+from pytest_procure.stats.sequences import confidence_sequence
 from pytest_procure.stats.shares import (
     effective_n,
     graded_bounds,
@@ -22,20 +25,27 @@ from pytest_procure.stats.shares import (
     share_p_value,
 )
 from pytest_procure.stats.steady import mser5
+from pytest_procure.stats.strata import StratifiedShare, stratified_share
 
 __all__ = [
     "Bounds",
     "SharePlan",
+    "StratifiedShare",
     "batch_design_effect",
     "cluster_design_effect",
+    "confidence_sequence",
+    "contrast_bounds",
     "effective_n",
+    "fieller_ratio",
     "graded_bounds",
     "holm",
     "jackknife_bounds",
     "korn_graubard_bounds",
     "latency_design_effect",
     "launch_mean_bounds",
+    "launch_mean_p_value",
     "mser5",
+    "newcombe_paired",
     "operating_characteristic",
     "order_statistic_ranks",
     "percentile",
@@ -43,5 +53,6 @@ __all__ = [
     "round_outward",
     "share_bounds",
     "share_p_value",
+    "stratified_share",
     "upper_rank",
 ]

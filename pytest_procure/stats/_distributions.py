@@ -6,13 +6,10 @@ The beta forms take a non-integer number of observations, which an effective sam
 from __future__ import annotations
 
 from statistics import NormalDist
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from types import ModuleType
+from typing import Any
 
 
-def _special() -> ModuleType:
+def _special() -> Any:
     from scipy import special  # noqa: PLC0415 - a session that judges nothing should not pay for scipy
 
     return special
@@ -40,6 +37,11 @@ def at_least(k: float, n: float, share: float) -> float:
 def t_quantile(probability: float, df: float) -> float:
     """Quantile of Student's t."""
     return float(_special().stdtrit(df, probability))
+
+
+def t_upper_tail(t: float, df: float) -> float:
+    """P(T >= t) for Student's t."""
+    return float(_special().stdtr(df, -t))
 
 
 def normal_quantile(probability: float) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
+import reprlib
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,7 +19,8 @@ if TYPE_CHECKING:
 
 def refusal(name: str, value: object, expected: str) -> DomainError:
     """Make the error that names the argument, what it was, and what was expected."""
-    return DomainError(f"{name} is {value!r}, expected {expected}")
+    shown = value.item() if isinstance(value, np.generic) else value
+    return DomainError(f"{name} is {reprlib.repr(shown)}, expected {expected}")
 
 
 def real(name: str, value: float, *, low: float = -math.inf, high: float = math.inf) -> float:
@@ -94,6 +96,18 @@ def vector(
     return array
 
 
+def sortable(name: str, values: npt.ArrayLike) -> npt.NDArray[Any]:
+    """Return `values` as a 1-d array of integers or floats with at least one value and no NaN."""
+    array = np.asarray(values)
+    require_length(name, array, 1)
+    if array.dtype.kind not in "iuf":
+        raise refusal(name, array.dtype.name, "integers or floats")
+    unknown = np.isnan(array)
+    if unknown.any():
+        raise refusal(f"{name}[{int(np.argmax(unknown))}]", math.nan, "a number or inf")
+    return array
+
+
 def require_length(name: str, array: npt.NDArray[Any], at_least: int) -> None:
     """Refuse an array that is not one-dimensional or too short."""
     if array.ndim != 1:
@@ -106,3 +120,20 @@ def same_length(name: str, values: Sequence[Any] | npt.NDArray[Any], other: str,
     """Refuse two columns that do not describe the same rows."""
     if len(values) != expected:
         raise DomainError(f"{name} has {len(values)} values, expected {expected} as in {other}")
+
+
+def grouping(clusters: npt.ArrayLike | None, n: int) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.float64]]:
+    """Return which cluster each of `n` rows is in, and the clusters' sizes; each row its own when None."""
+    if clusters is None:
+        return np.arange(n), np.ones(n)
+    labels = np.asarray(clusters)
+    require_length("clusters", labels, 1)
+    same_length("clusters", labels, "the values", n)
+    try:
+        _, member_of = np.unique(labels, return_inverse=True)
+    except TypeError:
+        raise refusal("clusters", clusters, "labels of one kind") from None
+    sizes = np.bincount(member_of).astype(np.float64)
+    if sizes.size < 2:
+        raise DomainError(f"clusters has {sizes.size} distinct label, expected at least 2")
+    return member_of, sizes

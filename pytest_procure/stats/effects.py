@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +10,7 @@ import numpy as np
 
 from pytest_procure.errors import DomainError
 from pytest_procure.stats import _domain as domain
+from pytest_procure.stats import _sums as sums
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -28,25 +30,18 @@ def cluster_design_effect(values: npt.ArrayLike, clusters: npt.ArrayLike) -> tup
     Values that are all equal show no variance to compare. They are taken as wholly alike within clusters,
     sum(m_g^2) / n, the most a design can cost: a cluster of repeats that are all right is one right answer.
 
-    values: (n,) finite, 0/1 or graded. clusters: (n,) labels of any kind, at least 2 different ones.
+    values: (n,) finite, 0/1 or graded. clusters: (n,) labels of any kind, at least 2 distinct ones.
     Raises DomainError otherwise.
     """
     scores = domain.vector("values", values, at_least=2)
-    labels = np.asarray(clusters)
-    domain.require_length("clusters", labels, 2)
-    domain.same_length("clusters", labels, "values", scores.size)
-    _, member_of = np.unique(labels, return_inverse=True)
-    sizes = np.bincount(member_of)
-    groups = sizes.size
-    if groups < 2:
-        raise DomainError(f"clusters has {groups} different label, expected at least 2")
-    n = scores.size
+    member_of, sizes = domain.grouping(clusters, scores.size)
+    n, groups = scores.size, sizes.size
     if np.ptp(scores) == 0.0:
-        return float(np.sum(sizes.astype(np.float64) ** 2)) / n, groups - 1
-    residuals = scores - np.mean(scores)
-    sums = np.bincount(member_of, weights=residuals)
-    clustered = groups / (groups - 1) * float(np.dot(sums, sums)) / n**2
-    independent = float(np.dot(residuals, residuals)) / (n - 1) / n
+        return sums.total(sizes**2) / n, groups - 1
+    residuals = scores - sums.mean(scores)
+    by_cluster = sums.by_group(residuals, member_of)
+    clustered = groups / (groups - 1) * sums.total(by_cluster**2) / n**2
+    independent = sums.total(residuals**2) / (n - 1) / n
     return clustered / independent, groups - 1
 
 
@@ -58,14 +53,14 @@ def batch_design_effect(
     Batch means in send order: for each b, b consecutive batches of floor(n / b) with the remainder in the
     last; the variance of the share from the batches' residual sums over share * (1 - share) / n. The worst
     over b counts, with b - 1 degrees of freedom (the fewer where two are equal). A b above n is left out.
-    Source: batch means (Conway 1963; Law and Kelton); the choice of b was tried on queues at 50 and 80 % load.
+    Source: batch means (Conway 1963; Law and Kelton 2000).
 
     indicator: (n,) of 0/1 or bool in send order. batches: whole numbers of at least 2.
     Returns None when every value is the same: such an indicator says nothing of correlation, and 1.0 would
     claim independence. Raises DomainError for other values, or for n below every b.
     """
     flags = _indicator(indicator)
-    counts = _batch_counts(batches, flags.size)
+    counts = _batch_counts(batches, "indicator", flags.size)
     n = flags.size
     hits = int(np.count_nonzero(flags))
     if hits in {0, n}:
@@ -77,7 +72,7 @@ def batch_design_effect(
         edges = [*range(0, count * size, size), n]
         residuals = [
             int(np.count_nonzero(flags[start:end])) - share * (end - start)
-            for start, end in zip(edges, edges[1:], strict=False)
+            for start, end in itertools.pairwise(edges)
         ]
         effect = count / (count - 1) * math.fsum(r * r for r in residuals) / (n * share * (1.0 - share))
         if effect > worst[0]:
@@ -98,14 +93,9 @@ def latency_design_effect(
     latencies: (n,) in send order, integer ns or float; a failed request is inf or the largest integer, and
     so is over any limit. limit: finite, same unit. Raises DomainError for NaN or for n below every b.
     """
-    times = np.asarray(latencies)
-    domain.require_length("latencies", times, 1)
-    if times.dtype.kind not in "iuf":
-        raise domain.refusal("latencies", times.dtype.name, "integers or floats")
-    if times.dtype.kind == "f" and np.isnan(times).any():
-        raise domain.refusal(f"latencies[{int(np.argmax(np.isnan(times)))}]", math.nan, "a number or inf")
+    times = domain.sortable("latencies", latencies)
     limit = domain.real("limit", limit)
-    counts = _batch_counts(batches, times.size)
+    counts = _batch_counts(batches, "latencies", times.size)
     rank = -(-9 * times.size // 10)
     own_p90 = np.partition(times, rank - 1)[rank - 1]
     slow = times > own_p90
@@ -137,12 +127,12 @@ def _indicator(values: npt.ArrayLike) -> npt.NDArray[np.bool_]:
     return flags
 
 
-def _batch_counts(batches: Iterable[int], n: int) -> list[int]:
+def _batch_counts(batches: Iterable[int], name: str, n: int) -> list[int]:
     """Return the batch counts that a run of `n` can be cut into."""
     counts = [domain.whole("batches", count, 2) for count in batches]
     if not counts:
         raise domain.refusal("batches", (), "at least one number of batches")
     possible = [count for count in counts if count <= n]
     if not possible:
-        raise DomainError(f"the run has {n} requests, expected at least {min(counts)}, one for each batch")
+        raise DomainError(f"{name} has {n} values, expected at least {min(counts)}, one for each batch")
     return possible

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from pytest_procure.errors import DomainError
 from pytest_procure.stats import _distributions as distributions
 from pytest_procure.stats import _domain as domain
 
@@ -30,7 +29,7 @@ def percentile(
     q: above 0, below 1. Raises DomainError otherwise.
     """
     q = domain.inside("q", q, 0.0, 1.0)
-    array = _sortable(values)
+    array = domain.sortable("values", values)
     n = array.size
     if method == "nearest-rank":
         index = math.ceil(Fraction(repr(q)) * n) - 1
@@ -88,13 +87,3 @@ def _upper_rank(n: int, q: float, tail: float) -> int | None:
         else:
             low = middle
     return high
-
-
-def _sortable(values: npt.ArrayLike) -> npt.NDArray[Any]:
-    array = np.asarray(values)
-    domain.require_length("values", array, 1)
-    if array.dtype.kind not in "iuf":
-        raise domain.refusal("values", array.dtype.name, "integers or floats")
-    if array.dtype.kind == "f" and np.isnan(array).any():
-        raise DomainError(f"values[{int(np.argmax(np.isnan(array)))}] is nan, expected a number or inf")
-    return array

@@ -33,7 +33,8 @@ def plan_share(bar: float, design: float, *, consumer_risk: float, producer_risk
     For an "at most" bar give 1 - bar and 1 - design. For correlated requests multiply n by the design effect.
 
     bar: above 0, below 1. design: above bar, at most 1. consumer_risk: above 0, below 0.5.
-    producer_risk: above 0, below 1. Raises DomainError for other values, or when more than a million failures would have to be allowed.
+    producer_risk: above 0, below 1. Raises DomainError for other values, or when more than a million
+    failures would have to be allowed.
     """
     bar = domain.inside("bar", bar, 0.0, 1.0)
     design = domain.real("design", design, low=0.0, high=1.0)

@@ -9,6 +9,7 @@ import numpy as np
 from pytest_procure.errors import DomainError
 from pytest_procure.stats import _distributions as distributions
 from pytest_procure.stats import _domain as domain
+from pytest_procure.stats import _sums as sums
 from pytest_procure.stats.bounds import Bounds
 from pytest_procure.stats.effects import cluster_design_effect
 
@@ -109,17 +110,17 @@ def graded_bounds(
     with a given mean those that are 0 or 1 vary most, so graded scores never count for more than yes or no
     would. Without clusters this is Clopper-Pearson on the sum of the scores.
 
-    scores: (n,) in [0, 1], n at least 2. clusters: (n,) labels of any kind, at least 2 different ones.
+    scores: (n,) in [0, 1], n at least 2. clusters: (n,) labels of any kind, at least 2 distinct ones.
     Returns shares in [0, 1]. Raises DomainError for an argument outside these ranges.
     """
     values = domain.vector("scores", scores, at_least=2, low=0.0, high=1.0)
-    mean = float(np.mean(values))
     if clusters is None:
-        return share_bounds(mean * values.size, values.size, confidence=confidence)
+        return share_bounds(sums.total(values), values.size, confidence=confidence)
+    mean = sums.mean(values)
     effect, df = cluster_design_effect(values, clusters)
     yes_or_no = mean * (1.0 - mean)
     if yes_or_no > 0.0 and np.ptp(values) > 0.0:
-        effect *= float(np.var(values)) / yes_or_no
+        effect *= sums.mean((values - mean) ** 2) / yes_or_no
     return korn_graubard_bounds(mean, values.size, effect, df, confidence=confidence)
 
 

@@ -1,0 +1,117 @@
+"""The fixtures. A suite may override each of them the pytest way.
+
+_procure_offer ──► candidate ──► backend ──┐
+_procure_slice ──► dataset_slice ──────────┼──► procure
+              └──► dataset                 │
+                          gpu              │
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from ._keys import session_key, trial_key
+from .errors import ProcureError
+
+if TYPE_CHECKING:  # a session that does not use the plugin must not pay for numpy
+    from .candidates import Candidate
+    from .datasets import Dataset, DatasetSlice
+    from .procure import Procure
+    from .provision import Provisioned
+    from .suite import Offer, SliceAsked, Suite
+    from .telemetry.nvml import Gpu
+
+
+@contextmanager
+def told() -> Generator[None]:
+    """Show a user's mistake as one sentence, without a traceback."""
+    try:
+        yield
+    except ProcureError as error:
+        pytest.fail(f"procure: {error}", pytrace=False)
+
+
+def _suite(request: pytest.FixtureRequest) -> Suite:
+    return request.config.stash[session_key].suite
+
+
+@pytest.fixture(scope="session")
+def _procure_offer(request: pytest.FixtureRequest) -> Offer:
+    """The offer under test, one after the other; parametrised from the conftests."""
+    offer: Offer = request.param
+    return offer
+
+
+@pytest.fixture(scope="session")
+def _procure_slice(request: pytest.FixtureRequest) -> SliceAsked:
+    """The slice that the test's mark asks for."""
+    asked: SliceAsked = request.param
+    return asked
+
+
+@pytest.fixture(scope="session")
+def candidate(_procure_offer: Offer) -> Candidate:
+    """The candidate under test."""
+    return _procure_offer.candidate
+
+
+@pytest.fixture(scope="session")
+def backend(request: pytest.FixtureRequest, candidate: Candidate) -> Generator[Provisioned]:
+    """The candidate's backend, loaded; closed before the next candidate is loaded."""
+    from .provision import Provisioned  # noqa: PLC0415 - only sessions that use us pay
+
+    with told():
+        loaded = Provisioned(candidate.backend, _suite(request).base(candidate))
+    yield loaded
+    loaded.close()
+
+
+@pytest.fixture(scope="session")
+def dataset(_procure_slice: SliceAsked) -> Dataset:
+    """The buyer's dataset that the test's slice is cut from."""
+    with told():
+        return _procure_slice.source.dataset()
+
+
+@pytest.fixture(scope="session")
+def dataset_slice(_procure_slice: SliceAsked) -> DatasetSlice:
+    """The samples that the test's `dataset_slice` mark asks for."""
+    with told():
+        return _procure_slice.choose()
+
+
+@pytest.fixture(scope="session")
+def gpu() -> Gpu:
+    """The first NVIDIA GPU, as NVML describes it; without one the test is skipped, which accepts nothing."""
+    from .telemetry.nvml import gpus  # noqa: PLC0415 - only tests that ask for a GPU pay
+
+    found, reason = gpus()
+    if not found:
+        pytest.skip(f"no GPU: {reason}")
+    return found[0]
+
+
+@pytest.fixture
+def procure(
+    request: pytest.FixtureRequest,
+    candidate: Candidate,
+    backend: Any,
+    dataset_slice: DatasetSlice,
+) -> Procure:
+    """Run the marked scenario on the candidate, and hold what is measured against the bars."""
+    from .cases import Case, check_labels  # noqa: PLC0415 - only sessions that use us pay
+    from .procure import Procure  # noqa: PLC0415 - the same
+    from .provision import provisioned  # noqa: PLC0415 - the same
+
+    trial = request.node.stash[trial_key]
+    requirement = trial.requirement
+    with told():
+        check_labels(dataset_slice.dataset, requirement.bars)
+        loaded = provisioned(backend, _suite(request).base(candidate))
+    trial.case = Case(candidate, requirement.bars, trial.policy)
+    trial.disclosed = dict(loaded.describe())
+    return Procure(trial.case, loaded, dataset_slice, requirement.scenario)

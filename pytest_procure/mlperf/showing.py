@@ -1,0 +1,193 @@
+"""The answer to `show`: one result in full, systems over their scenarios, or what was loaded."""
+
+from __future__ import annotations
+
+import tomllib
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+from pytest_procure.errors import unknown
+
+from .benchmarks import facts
+from .checks import cell
+from .citing import cite
+from .context import CAN, CANNOT
+from .deriving import derive, per_count
+from .display import Cell, Page, Table
+from .distance import Task, distance
+from .errors import MlperfError
+from .reconciling import head_room, how_inferred, inferred_from, misses, rates, reconcile
+from .records import Result
+from .results import Results
+from .rules import Applied
+from .score import figure
+from .spread import RATED, Spreads, scenario_spread
+
+
+def result_page(
+    results: Results, selectors: Sequence[str], task: Path | None, *, retrieved: str = ""
+) -> Page:
+    """Show single results in full, each with its citation and, for a stated task, its distance."""
+    stated = read_task(task) if task is not None else None
+    page = Page("; ".join(selectors))
+    for selector in selectors:
+        one = results.select(selector)
+        page.tables.append(
+            Table(one.name, [{"what": what, "value": value} for what, value in _lines(one, results)])
+        )
+        quote = cite(one, retrieved=retrieved)
+        page.notes += [quote.sentence, quote.footnote]
+        if stated is not None:
+            far = distance(one, stated)
+            rows: list[dict[str, Cell]] = [
+                {"aspect": row.aspect, "MLPerf": row.published, "yours": row.ours, "verdict": row.verdict}
+                for row in far.rows
+            ]
+            page.tables.append(Table("Distance to your task", rows))
+            page.notes += [far.sentence, str(far.refused)]
+    page.notes += [f"can be read from it: {one}" for one in CAN]
+    page.notes += [f"cannot be read from it: {one}" for one in CANNOT]
+    return page
+
+
+def _lines(one: Result, results: Results) -> list[tuple[str, str]]:
+    """Return everything known of one result, a line each; what is empty is left out."""
+    how = how_inferred(one, results.rows)
+    score = "no usable number" if one.score is None else str(one.score)
+    doubt = f"; not reliable: {one.precision.doubt}" if one.precision.doubt else ""
+    lines = [
+        ("submitter", one.submitter),
+        ("system", one.system or one.platform),
+        ("division", one.division),
+        ("suite", "/".join(one.suites)),
+        ("availability", one.availability),
+        ("model", one.model),
+        ("score", f"{score}, inferred: {how}" if how else score),
+        ("published label", one.label),
+        *_unit(one),
+        *_power(one),
+        ("chips", one.chips),
+        ("nodes", str(one.nodes or "")),
+        ("count", one.count.conflict),
+        *(("per accelerator", str(value)) for value in per_count(one)),
+        ("declared precision", f"{one.precision}{doubt}"),
+        ("software", one.software),
+        ("notes", one.notes),
+        ("accuracy", ", ".join(f"{name} {value:.6g}" for name, value in one.accuracy.items())),
+        *(("misses", text) for text in misses(one)),
+        *_task(one),
+        *((f"head-room {name}", f"{left:.1%} below the limit") for name, left in head_room(one).items()),
+        *(("log", found.message) for found in (reconcile(one) if one.origin != "log" else ())),
+    ]
+    return [(what, value) for what, value in lines if value]
+
+
+def _unit(one: Result) -> list[tuple[str, str]]:
+    """Return what speaks for or against the published unit: the metric's definition, then the log."""
+    log = one.run.log if one.run else None
+    lines = []
+    if one.label_fault:
+        lines.append(
+            ("unit", one.label_fault + ("" if log else "; the log was not supplied: do not convert"))
+        )
+    if log is not None and not log.fault and not inferred_from(one.run, one.scenario):
+        record = facts().find(one.round, one.benchmark)
+        sample = f", one sample is {record.facts['one_sample_is']}" if record else ""
+        for unit, value in rates(log).items():
+            lines.append(("log states", f"{figure(value)} {unit}" + ("" if unit == "tokens/s" else sample)))
+    return lines
+
+
+def _power(one: Result) -> list[tuple[str, str]]:
+    if one.power is None:
+        return []
+    per_watt = derive(one, "watt")
+    lines = [("measured power", f"{figure(one.power.number, 6)} {one.power.unit}")]
+    return lines if isinstance(per_watt, Applied) else [*lines, ("per watt", str(per_watt))]
+
+
+def _task(one: Result) -> list[tuple[str, str]]:
+    record = facts().find(one.round, one.benchmark)
+    if record is None:
+        return []
+    limits = ", ".join(f"{name} {value:g} ms" for name, value in record.limits(one.scenario).items())
+    return [
+        ("task", f"{record.task}: {record.dataset}"),
+        ("latency limits", limits or "none"),
+        ("facts from", "; ".join(record.sources)),
+    ]
+
+
+def spread_page(
+    results: Results, systems: Sequence[str], benchmarks: Sequence[str], *, round_: str = ""
+) -> Page:
+    """Show systems scenario by scenario, on the benchmarks named or on all that they share."""
+    names = [facts().canonical(name) for name in benchmarks] or _shared(results, systems)
+    page = Page(f"{', '.join(systems)} by scenario")
+    for name in names:
+        _add_spread(page, scenario_spread(results.rows, name, systems, round_=round_))
+    page.notes = list(dict.fromkeys(page.notes))
+    return page
+
+
+def _shared(results: Results, systems: Sequence[str]) -> list[str]:
+    found = [{cell(one)[0] for one in results.rows if one.is_of(name)} for name in systems]
+    names = sorted(set.intersection(*found))
+    if not names:
+        raise MlperfError(f"{', '.join(systems)} share no benchmark in what was loaded")
+    return names
+
+
+def _add_spread(page: Page, made: Spreads) -> None:
+    rows: list[dict[str, Cell]] = []
+    for spread in made.systems:
+        row: dict[str, Cell] = {"system": spread.name}
+        for name in RATED:
+            row[name] = str(spread.rows[name].score) if name in spread.rows else ""
+        for name in RATED[1:]:
+            ratio = spread.ratio(name)
+            row[f"{name}/Offline"] = "" if ratio is None else f"{ratio:.4f}"
+        rows.append(row)
+    page.tables.append(Table(f"{made.benchmark} {made.round}", rows))
+    for lead in made.leads:
+        each = ", ".join(f"{ratio:.2f}x {name}" for name, ratio in lead.by_scenario.items())
+        page.notes.append(f"{made.benchmark}: lead over {lead.over}: {each}: {lead.story}")
+    for name, limits in made.limits.items():
+        held = ", ".join(f"{what} {value:g} ms" for what, value in limits.items())
+        page.notes.append(f"{made.benchmark} {name} held {held} at the 99th percentile")
+    page.notes += [str(one) for one in made.disclosures]
+    page.notes.append("the spread belongs to the model as much as to the machine: look at a second benchmark")
+
+
+def overview_page(results: Results) -> Page:
+    """Show what was loaded: rounds, divisions, benchmarks, scenarios, and how many results of each."""
+    faults = sum(one.fault for one in results.findings)
+    page = Page(
+        f"{len(results.rows)} results from {', '.join(results.files) or 'logs alone'}; "
+        f"{len(results.runs)} runs with logs; {faults} faults, which `procure mlperf check` lists"
+    )
+    names = ("round", "division", "suite", "benchmark", "scenario")
+    counts = Counter(
+        (one.round, one.division, "/".join(one.suites), one.benchmark, one.scenario) for one in results.rows
+    )
+    page.tables.append(
+        Table("", [{**dict(zip(names, key, strict=True)), "results": n} for key, n in sorted(counts.items())])
+    )
+    return page
+
+
+def read_task(path: Path) -> Task:
+    """Read a task from TOML, one line an aspect; raise `MlperfError` for anything else."""
+    try:
+        stated = tomllib.loads(path.read_text("utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise MlperfError(
+            f'{path}: no readable TOML ({error}); expected lines such as dataset = "ours"'
+        ) from error
+    for name, value in stated.items():
+        if name not in Task.names():
+            raise MlperfError(f"{path}: " + unknown("aspect", name, Task.names()))
+        if not isinstance(value, str):
+            raise MlperfError(f"{path}: {name} is no text; write it in quotes")
+    return Task(**stated)

@@ -1,0 +1,79 @@
+"""A provisioned candidate: loaded, kept on its device, loaded anew for each launch, and closed once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from .backends import Backend, LoadedBackend
+from .errors import DeclarationError, ProcureError, ProvisionError
+
+
+class Provisioned:
+    """A loaded backend that can be loaded again. It is itself a loaded backend and passes everything on."""
+
+    def __init__(self, backend: Backend | LoadedBackend, base: Path) -> None:
+        self._declared = backend if isinstance(backend, Backend) else None
+        self.base = base
+        self.hung = False  # a call never returned; nothing more can be asked of it
+        self.loaded: LoadedBackend = self._load() if isinstance(backend, Backend) else backend
+
+    @property
+    def device(self) -> str:
+        """Where it runs."""
+        return self.loaded.device
+
+    @property
+    def releases_gil(self) -> bool:
+        """Whether several threads can be served side by side."""
+        return self.loaded.releases_gil
+
+    def predict(self, inputs: Any) -> Sequence[Any]:
+        """Answer a batch."""
+        return self.loaded.predict(inputs)
+
+    def describe(self) -> Mapping[str, Any]:
+        """Disclose what runs."""
+        return self.loaded.describe()
+
+    def reload(self) -> None:
+        """Close and load anew, so that the next launch shares nothing with the last but the file."""
+        if self._declared is None:
+            raise DeclarationError(
+                "`launches=` needs a backend that can be loaded anew; this one was given loaded"
+            )
+        self.close()
+        self.loaded = self._load()
+
+    def close(self) -> None:
+        """Release it, unless a call still runs in it."""
+        if not self.hung:
+            self.loaded.close()
+
+    def _load(self) -> LoadedBackend:
+        assert self._declared is not None, "only a declared backend is loaded"
+        try:
+            return self._declared.load(self.base)
+        except ProcureError:
+            raise
+        except Exception as error:
+            name = type(self._declared).__name__
+            raise ProvisionError(
+                f"backend {name} could not be loaded: {type(error).__name__}: {error}"
+            ) from error
+
+
+def provisioned(backend: Any, base: Path) -> Provisioned:
+    """Take what a `backend` fixture may give: declared, loaded, or any callable that answers a batch."""
+    if isinstance(backend, Provisioned):
+        return backend
+    if isinstance(backend, (Backend, LoadedBackend)):
+        return Provisioned(backend, base)
+    if callable(backend):
+        from .backends import Function  # noqa: PLC0415 - only suites that bring a bare callable need it
+
+        return Provisioned(Function(backend), base)
+    raise DeclarationError(
+        f"the `backend` fixture gave {type(backend).__name__}; expected a backend such as OnnxRuntime(...)"
+    )

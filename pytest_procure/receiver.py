@@ -1,0 +1,75 @@
+"""Where results come together: on the process that reports, whether or not workers did the measuring."""
+
+from __future__ import annotations
+
+import tempfile
+import uuid
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ._keys import session_key, session_of
+
+#: A session that ended with these says itself what is wrong, and no requirement was looked at.
+_NOTHING_TO_SAY = (pytest.ExitCode.INTERNAL_ERROR, pytest.ExitCode.USAGE_ERROR)
+
+
+class Receiver:
+    """Collects what test reports carry, concludes at the session's end, and says so on the terminal."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+        self._failed: set[str] = set()
+        self._broken: set[str] = set()  # failed otherwise than by a bar
+        self._register = Path(tempfile.gettempdir()) / f"procure-register-{uuid.uuid4().hex}.json"
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_configure_node(self, node: Any) -> None:
+        """Tell a worker of pytest-xdist where to write what it expects."""
+        node.workerinput["procure_register"] = str(self._register)
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Take in a record, and every failure, ours or not."""
+        carried = None
+        if hasattr(report, "_procure"):
+            from .transport import payload  # noqa: PLC0415 - only requirements get here
+
+            carried = payload(report)
+        if carried is not None:
+            session_of(self._config).gate.receive(carried.result, carried.disclosed)
+        if report.failed:
+            self._failed.add(report.nodeid)
+            if carried is None or carried.result["problem"]:
+                self._broken.add(report.nodeid)
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        """Take in what could not even be collected."""
+        if report.failed:
+            self._failed.add(report.nodeid)
+            self._broken.add(report.nodeid)
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
+        """Conclude: verdicts, report, exit status."""
+        if self._register.exists():
+            session_of(self._config).read_register(self._register)
+        ours = self._config.stash.get(session_key, None)
+        if ours is None or self._config.option.collectonly or exitstatus in _NOTHING_TO_SAY:
+            return
+        ours.gate.failed |= self._failed
+        ours.gate.not_bars |= self._broken
+        session.exitstatus = ours.finish(int(exitstatus))
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """Say what was decided, and why the session ends with its status."""
+        ours = self._config.stash.get(session_key, None)
+        if ours is None or not ours.lines:
+            return
+        from .report.terminal import markup  # noqa: PLC0415 - only with something to say
+
+        terminalreporter.section("procurement verdict", sep="=")
+        for line in ours.lines:
+            terminalreporter.write_line(line, **markup(line))
+        if ours.folder is not None:
+            terminalreporter.write_line(f"report: {ours.folder / 'report.html'}")

@@ -1,0 +1,259 @@
+"""The state of a pytest session that uses the plugin: what it declares, what it expects, what came in.
+
+Under pytest-xdist a worker keeps its own; results travel on test reports, and what is expected in one file
+that the controller names (the register), because a worker that dies takes everything else with it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from . import __version__
+from ._keys import trial_key
+from .decision import Policy
+from .errors import ProcureError, unknown
+from .evidence import pack
+from .evidence.record import FORMAT, VERSION, Record, RequirementRecord
+from .gate import Expected, Gate
+from .marks import declared, priced, question_of, requirement_id, slice_rule
+from .suite import Offer, Suite
+from .telemetry.environment import environment
+from .trials import Requirement, Trial
+from .wording import decision_rule
+
+#: Usage errors shown at once; the rest come after these are mended.
+_SHOWN_PROBLEMS = 10
+_NO_CANDIDATE = (
+    "there is no candidate; return some from `pytest_procure_candidates` in the conftest beside the test"
+)
+#: How an offer is named that comes from a suite's own `candidate` fixture.
+_OWN_CANDIDATE = "the suite's own candidate"
+
+
+class Session:
+    """Declarations, expectations and results of one process."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self.config = config
+        self.suite = Suite(config)
+        self.gate = Gate(award=config.getoption("procure_award"))
+        self.problems: list[str] = []
+        self.started = _now()
+        self.lines: list[str] = []  # for the terminal
+        worker_input: dict[str, Any] | None = getattr(config, "workerinput", None)
+        self.worker_count = 1 if worker_input is None else int(worker_input.get("workercount", 1))
+        self.register_file: str | None = None if worker_input is None else worker_input["procure_register"]
+        self.folder = self.report_folder() if config.getoption("procure_report") else None
+
+    def report_folder(self) -> Path:
+        """Give the folder of `--procure-out`, seen from where pytest was called."""
+        return self.config.invocation_params.dir / str(self.config.getoption("procure_out"))
+
+    # -- declare ------------------------------------------------------------------------------------------
+
+    def parametrize(self, metafunc: pytest.Metafunc) -> None:
+        """Give a test its offers and its slice. What is wrong is kept, and raised when all is collected."""
+        ihook = metafunc.definition.ihook
+        if "_procure_offer" in metafunc.fixturenames:
+            offers = self._offers(metafunc)
+            names = [offer.candidate.name for offer in offers]
+            metafunc.parametrize("_procure_offer", offers, indirect=True, scope="session", ids=names)
+        if "_procure_slice" in metafunc.fixturenames:
+            asked = []
+            try:
+                name, rule = slice_rule(metafunc.definition)
+                asked = [self.suite.asked(self.suite.source(ihook, name), rule)]
+            except ProcureError as error:
+                self._problem(metafunc.definition, error)
+            hidden = [pytest.HIDDEN_PARAM] * len(asked)
+            metafunc.parametrize("_procure_slice", asked, indirect=True, scope="session", ids=hidden)
+
+    def _offers(self, metafunc: pytest.Metafunc) -> list[Offer]:
+        try:
+            offers = self.suite.offers(metafunc.definition.ihook)
+        except Exception as error:  # noqa: BLE001 - the suite's own hook may raise anything
+            said = f"`pytest_procure_candidates` raised {type(error).__name__}: {error}"
+            self._problem(
+                metafunc.definition, error if isinstance(error, ProcureError) else ProcureError(said)
+            )
+            return []
+        if not offers:
+            self._problem(metafunc.definition, ProcureError(_NO_CANDIDATE))
+        return offers
+
+    def _problem(self, node: Any, error: Exception) -> None:
+        said = str(error)
+        self.problems.append(said if node.nodeid in said else f"{node.nodeid}: {said}")
+
+    def register(self, items: list[pytest.Item]) -> None:
+        """Check the marks of all requirements and write the register. Raises `UsageError`, a line a mistake.
+
+        Items of candidates that `--procure-candidate` does not name are taken out.
+        """
+        selected = self.config.getoption("procure_candidate")
+        known = self.suite.candidates()
+        self.problems += [
+            f"--procure-candidate: {unknown('candidate', name, known)}"
+            for name in selected or ()
+            if name not in known and known
+        ]
+        unselected = []
+        for item in items:
+            offer = _offer(item)
+            if selected and offer is not None and offer.candidate.name not in selected:
+                unselected.append(item)
+            elif is_requirement(item):
+                self._declare(item, offer, selected)
+        if self.problems:
+            raise pytest.UsageError(
+                *[f"procure: {p}" for p in dict.fromkeys(self.problems)][:_SHOWN_PROBLEMS]
+            )
+        if unselected:
+            items[:] = [item for item in items if item not in unselected]
+            self.config.hook.pytest_deselected(items=unselected)
+        self._write_register()
+
+    def _declare(self, item: pytest.Item, offer: Offer | None, selected: Sequence[str] | None) -> None:
+        try:
+            marks = declared(item)
+            offers = [] if offer is None else self.suite.offers(item.ihook)
+            offered = [o.candidate for o in offers if not selected or o.candidate.name in selected]
+            priced(marks.bars, offered, item)
+        except ProcureError as error:
+            self._problem(item, error)
+            return
+        name = offer.candidate.name if offer else _OWN_CANDIDATE
+        requirement = Requirement(
+            id=requirement_id(item, name),
+            question=question_of(item),
+            test=item.nodeid,
+            candidate=name,
+            scenario=marks.scenario,
+            bars=marks.bars,
+        )
+        item.stash[trial_key] = Trial(requirement, self.policy(len(offered) or 1))
+        stated = {o.candidate.name: o.candidate.describe() for o in offers if o.candidate in offered}
+        expected = Expected(requirement.id, requirement.question, marks.scenario.label, item.nodeid, name)
+        self.gate.expect([expected], stated or {name: _unstated(name)})
+
+    def policy(self, candidates: int) -> Policy:
+        """Give the decision rule's risks; under `--procure-award any` the candidates share the consumer's."""
+        risk = Policy().consumer_risk
+        return Policy(consumer_risk=risk / candidates if self.gate.award == "any" else risk)
+
+    def _write_register(self) -> None:
+        if self.register_file and self.gate.expected:
+            told = {
+                "expected": [asdict(each) for each in self.gate.expected.values()],
+                "candidates": self.gate.candidates,
+            }
+            Path(self.register_file).write_text(json.dumps(told), encoding="utf-8")
+
+    def read_register(self, path: Path) -> None:
+        """On the controller: learn what the workers expect. They all collect the same."""
+        with suppress(FileNotFoundError):  # no worker has found a requirement
+            told = json.loads(path.read_text(encoding="utf-8"))
+            self.gate.expect((Expected(**each) for each in told["expected"]), told["candidates"])
+            path.unlink()
+
+    # -- record -------------------------------------------------------------------------------------------
+
+    def finish(self, status: int) -> int:
+        """Conclude, write what was asked for, and give the exit status."""
+        requirements, candidates, outcome = self.gate.conclude(status)
+        record = self._record(requirements, candidates, outcome)
+        from .report.terminal import lines  # noqa: PLC0415 - nothing is reported before a session's end
+
+        if self.folder is not None:
+            try:
+                from .report.html import render  # noqa: PLC0415 - the same
+
+                pack.write(self.folder, record, render(record))
+            except ProcureError as error:
+                outcome["exit_status"] = outcome["exit_status"] or 1
+                outcome["reasons"].append(str(error))
+        self.lines = lines(record, width=self._width())
+        return outcome["exit_status"]
+
+    def _record(self, requirements: list[RequirementRecord], candidates: Any, outcome: Any) -> Record:
+        runs = [run for q in requirements for result in q["results"] for run in result["runs"]]
+        slices = {run["slice"]["digest"]: run["slice"] for run in runs}
+        policy = self.policy(max(1, len(candidates)))
+        return {
+            "format": FORMAT,
+            "version": VERSION,
+            "title": self.config.getini("procure_title"),
+            "decision": self.config.getini("procure_decision"),
+            "measured_by": self.config.getini("procure_measured_by"),
+            "measured_for": self.config.getini("procure_measured_for"),
+            "started": self.started,
+            "finished": _now(),
+            "plugin_version": __version__,
+            "command": " ".join(["pytest", *map(str, self.config.invocation_params.args)]),
+            "consumer_risk": policy.consumer_risk,
+            "rejection_risk": policy.rejection_risk,
+            "rule": decision_rule(policy),
+            "outcome": outcome,
+            "candidates": candidates,
+            "requirements": requirements,
+            "datasets": list(slices.values()),
+            "environment": environment(),
+            "notes": self._notes(),
+        }
+
+    def _notes(self) -> list[str]:
+        gate, workers = self.gate, self.config.getoption("numprocesses", None)
+        notes = list(gate.notes)
+        if workers:
+            notes.append(f"The tests were spread over {workers} worker process(es) by pytest-xdist.")
+        notes += [
+            f"{test} ran {times} times; the first run decides." for test, times in sorted(gate.rerun.items())
+        ]
+        if foreign := sorted(gate.failed - set(gate.expected)):
+            notes.append(f"Tests that are no requirements failed: {', '.join(foreign)}.")
+        return notes
+
+    def _width(self) -> int:
+        reporter = self.config.pluginmanager.get_plugin("terminalreporter")
+        return int(getattr(getattr(reporter, "_tw", None), "fullwidth", 100))
+
+
+def is_requirement(item: pytest.Item) -> bool:
+    """Whether a test stands for a requirement: it uses our `procure`, or puts bars on our candidates."""
+    names = getattr(item, "fixturenames", ())
+    if "_procure_offer" in names and item.get_closest_marker("bar"):
+        return True
+    return "procure" in names and _ours(item)
+
+
+def _ours(item: pytest.Item) -> bool:
+    """Whether the fixture `procure` of a test is ours, or the suite's own that builds on ours."""
+    definitions: Sequence[Any] = item._fixtureinfo.name2fixturedefs.get("procure", ())  # type: ignore[attr-defined]  # noqa: SLF001 - pytest has no public way to ask
+    for definition in reversed(definitions):
+        if definition.func.__module__ == "pytest_procure.fixtures":
+            return True
+        if "procure" not in definition.argnames:
+            return False
+    return False
+
+
+def _offer(item: pytest.Item) -> Offer | None:
+    callspec = getattr(item, "callspec", None)
+    offer = None if callspec is None else callspec.params.get("_procure_offer")
+    return offer if isinstance(offer, Offer) else None
+
+
+def _unstated(name: str) -> dict[str, Any]:
+    return {"name": name, "vendor": "", "precision": "", "price": None, "hardware": "", "notes": ""}
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")

@@ -1,0 +1,191 @@
+"""A finding in words: what was found, the rule that was applied, and what would decide it."""
+
+from __future__ import annotations
+
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
+from fractions import Fraction
+
+from . import stats
+from .decision import Policy
+from .errors import DomainError
+from .metrics.measurement import Exact, Interval, Latencies, Means, Share, Unmeasurable
+from .metrics.metric import Metric
+from .units import Quantity, readable
+from .verdict import Finding, Verdict
+
+#: Chance that the run which the hint names decides, if the offer is as good as it looked.
+_POWER = 0.9
+_MOST_REQUESTS = 100_000_000
+
+
+def amount(value: Quantity, metric: Metric, *, rounding: str = ROUND_HALF_EVEN) -> str:
+    """Write a quantity of a metric: shares as percentages, durations in the unit that suits."""
+    return readable(value, share=metric.dimension == "number", rounding=rounding)
+
+
+def estimate(finding: Finding) -> str:
+    """Write the point value; nothing where nothing was measured, ">= 2 s" where it is censored."""
+    measured = finding.measurement
+    if measured.estimate is None:
+        return ""
+    return ("≥ " if measured.censored else "") + amount(measured.estimate, measured.metric)
+
+
+def low(finding: Finding) -> str:
+    """Write the lower end of the likely range, rounded down; nothing where it has none."""
+    return _end(finding, finding.decision.low, ROUND_FLOOR)
+
+
+def high(finding: Finding) -> str:
+    """Write the upper end of the likely range, rounded up; nothing where it has none."""
+    return _end(finding, finding.decision.high, ROUND_CEILING)
+
+
+def _end(finding: Finding, value: Decimal | None, rounding: str) -> str:
+    point = finding.measurement.estimate
+    if value is None or point is None:
+        return ""
+    return amount(Quantity(value, point.unit), finding.bar.metric, rounding=rounding)
+
+
+def sentence(finding: Finding) -> str:
+    """Say what was found: value, likely range, what was asked, and why it decides nothing if it does not."""
+    bar, measured, decision = finding.bar, finding.measurement, finding.decision
+    asked = f"asked: {bar.sense} {amount(bar.limit, bar.metric)}"
+    if isinstance(measured.basis, Unmeasurable):
+        return f"{bar.metric.title}: not measurable, because {measured.basis.reason}; {asked}"
+    of = (
+        f" of {measured.n:,} {measured.n_unit}" if bar.metric.shares or bar.metric.kind == "condition" else ""
+    )
+    said = f"{bar.metric.title}: {estimate(finding)}{of}{_range(finding)}; {asked}"
+    if decision.blocked:
+        said += f"; {decision.blocked}"
+    if finding.struck:
+        said += "; decides nothing, because the quality bars are not met"
+    if finding.verdict is Verdict.INVALID:
+        said += "; the measuring machine was late, so this says nothing of the candidate"
+    return said
+
+
+def _range(finding: Finding) -> str:
+    if isinstance(finding.measurement.basis, Exact):
+        return f" ({finding.measurement.basis.label})"
+    if low(finding) and high(finding):
+        return f" (likely range {low(finding)} to {high(finding)})"
+    return f" (likely at least {low(finding)})" if low(finding) else ""
+
+
+def rule(finding: Finding, policy: Policy) -> str:
+    """Say by which rule the finding was decided, with the buyer's risk as a sentence."""
+    bar, basis = finding.bar, finding.measurement.basis
+    limit = amount(bar.limit, bar.metric)
+    risk = Fraction(policy.consumer_risk).limit_denominator(10_000)
+    wrongly = (
+        f"If this offer were exactly at the bar, this rule would wrongly accept it at most "
+        f"{risk.numerator} time in {risk.denominator}."
+        if risk.numerator == 1
+        else f"If this offer were exactly at the bar, this rule would wrongly accept it in at most "
+        f"{policy.consumer_risk:.2%} of such tests."
+    )
+    end = "lower" if bar.sense == "at least" else "upper"
+    match basis:
+        case Share(design_effect=effect):
+            spread = "" if effect <= 1 else f", design effect {effect:.2f} (Korn-Graubard)"
+            how = f"one-sided Clopper-Pearson {end} bound{spread} against {limit}"
+        case Latencies(q=q):
+            within = "within" if bar.sense == "at most" else "below"
+            how = (
+                f"share of requests {within} {limit} against {readable(Quantity(q), share=True)}: one-sided "
+                f"Clopper-Pearson bound at the effective sample size, design effect "
+                f"{finding.decision.design_effect:.2f} from batch means (Korn-Graubard); "
+                "percentile by nearest rank, latency from the scheduled time"
+            )
+        case Means(of=of):
+            how = f"one-sided Student t {end} bound over {len(basis.values)} {of} against {limit}"
+        case Interval():
+            how = f"{end} end of the interval that the test gave against {limit}"
+        case Exact(label=label):
+            return f"Decision rule: the value, {label}, against {limit}; not sampled, so without a range."
+        case Unmeasurable():
+            return "Decision rule: what cannot be measured is not accepted."
+    return f"Decision rule: {how}. {wrongly}"
+
+
+def hint(finding: Finding, policy: Policy) -> str:
+    """Say what would decide an undecided bar; nothing for a decided one."""
+    if finding.verdict is not Verdict.INCONCLUSIVE:
+        return ""
+    basis = finding.measurement.basis
+    match basis:
+        case Share(total=total, n=n):
+            needed = _requests(total / n, finding.bar.limit.base, finding.bar.sense == "at least", policy)
+            unit = finding.measurement.n_unit
+        case Latencies(values=values, q=q):
+            within = float((values <= finding.bar.limit.ns).mean())
+            needed = _requests(within, q, finding.bar.sense == "at most", policy)
+            unit = "requests"
+        case Means(minimum=minimum, of=of) if len(basis.values) < minimum:
+            return f"A newly sealed run of {minimum} {of} could decide."
+        case _:
+            return ""
+    if needed is None:
+        return "The estimate lies on the bar: no number of requests is sure to decide."
+    total_needed = round(needed * finding.decision.design_effect)
+    if isinstance(basis, Latencies):
+        floor = max(policy.min_under_load, round(policy.min_effective * finding.decision.design_effect))
+        total_needed = max(total_needed, floor)
+    return (
+        f"If the offer is as good as it looked, a newly sealed run of {total_needed:,} {unit} in all "
+        "would decide 9 times in 10."
+    )
+
+
+def _requests(share: float, bar: Decimal, at_least: bool, policy: Policy) -> int | None:  # noqa: FBT001 - the bar's sense
+    """Requests that decide at the estimated share; None where the estimate is too close to the bar."""
+    limit = float(bar)
+    if not at_least:
+        share, limit = 1.0 - share, 1.0 - limit
+    if share == limit:
+        return None
+    try:
+        if share > limit:
+            plan = stats.plan_share(
+                limit, share, consumer_risk=policy.consumer_risk, producer_risk=1 - _POWER
+            )
+        else:  # to show that it is below is to show that the failures are above
+            plan = stats.plan_share(
+                1 - limit, 1 - share, consumer_risk=policy.rejection_risk, producer_risk=1 - _POWER
+            )
+    except DomainError:
+        return None
+    return plan.n if plan.n <= _MOST_REQUESTS else None
+
+
+def decision_rule(policy: Policy) -> list[str]:
+    """Write the decision rule as a committee reads it, a sentence or two each."""
+    three_ways = (
+        "Accept: the evidence shows that every bar is met. Reject: it shows that one is not. "
+        "Otherwise the result is not decided, and what is not decided is not accepted."
+    )
+    consumer = (
+        f"Consumer's risk: an offer that is exactly at a bar is wrongly accepted with probability at most "
+        f"{policy.consumer_risk:.2%}. All bars have to be met, so this holds without correction."
+    )
+    rejection = (
+        f"Rejection risk: an offer that meets every bar is wrongly rejected with probability at most "
+        f"{policy.rejection_risk:.2%} over all bars of a requirement together (Holm)."
+    )
+    shares = (
+        "Shares are decided by one-sided Clopper-Pearson bounds at the effective sample size "
+        "(Korn-Graubard); an item asked more than once counts as one cluster, and fewer than "
+        f"{policy.min_clusters} clusters give no verdict."
+    )
+    latency = (
+        "A latency percentile is decided as the share of requests within the limit, counted from the "
+        "scheduled time. Latencies come in rows: the design effect is the larger of the bar's own and that "
+        f"of the slowest tenth, from batch means; acceptance takes {policy.min_effective} requests' worth of "
+        f"independent information and, under load, {policy.min_under_load} requests."
+    )
+    quality = "Quality comes first: speed and cost of answers that are not good enough decide nothing."
+    failures = "Failed, late and lost requests stay in the count, as failures."
+    return [three_ways, consumer, rejection, shares, latency, quality, failures]

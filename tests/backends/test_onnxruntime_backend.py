@@ -1,0 +1,182 @@
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import tiny_onnx as tiny
+from contract import keeps_the_contract, refuses
+
+from pytest_procure.backends import OnnxRuntime
+from pytest_procure.errors import DeclarationError
+
+pytest.importorskip("onnxruntime")
+
+ROWS = np.array([[1, 2, 9], [7, 1, 1], [0, 5, 4]], dtype=np.float32)
+DIGITS = Path(__file__).parents[2] / "example_suite" / "form_digits"
+
+
+@pytest.fixture
+def base(tmp_path):
+    """A conftest's folder with a model that adds (0, 0, 0), so that it gives back its rows."""
+    (tmp_path / "models").mkdir()
+    (tmp_path / "models" / "rows.onnx").write_bytes(tiny.adds(tiny.weights("w", [0, 0, 0])))
+    return tmp_path
+
+
+def write(base, content, name="other.onnx"):
+    (base / "models" / name).write_bytes(content)
+    return f"models/{name}"
+
+
+def test_an_onnx_model_keeps_the_contract(base):
+    declared = OnnxRuntime("models/rows.onnx", decode="argmax")
+    keeps_the_contract(declared, base, [(ROWS, [2, 0, 1]), (ROWS[1:2], [0]), (ROWS[2:], [1])])
+
+
+@pytest.mark.skipif(not DIGITS.is_dir(), reason="the example suite is not there")
+@pytest.mark.parametrize("model", ["vendor-a-fp32.onnx", "vendor-b-int8.onnx"])
+def test_a_batch_gets_the_answers_of_its_samples_one_by_one(model):
+    scans = np.load(DIGITS / "data" / "scans-clean.npy").reshape(-1, 1, 8, 8)[:40].astype(np.float32) / 255
+    loaded = OnnxRuntime(f"models/{model}", decode="argmax").load(DIGITS)
+    singly = [loaded.predict(scans[i : i + 1])[0] for i in range(len(scans))]
+    assert list(loaded.predict(scans)) == singly
+    assert len(set(singly)) == 10
+
+
+def test_without_a_decoder_rows_are_the_outputs(base):
+    assert np.array_equal(OnnxRuntime("models/rows.onnx").load(base).predict(ROWS), ROWS)
+
+
+def test_a_decoder_of_the_buyers_own_gives_the_outputs(base):
+    loaded = OnnxRuntime("models/rows.onnx", decode=lambda y: y.sum(axis=1).tolist()).load(base)
+    assert loaded.predict(ROWS) == [12, 9, 9]
+
+
+@pytest.mark.parametrize("rows", [1, 3])
+def test_a_row_with_nan_is_no_answer(base, rows):
+    broken = ROWS[:rows].copy()
+    broken[0, 1] = np.nan
+    answers = OnnxRuntime("models/rows.onnx", decode="argmax").load(base).predict(broken)
+    assert list(answers) == [None, 0, 1][:rows]
+
+
+def test_a_model_of_several_inputs_and_outputs_takes_and_gives_mappings(base):
+    nodes = [tiny.node("Add", ["a", "b"], ["sum"]), tiny.node("Sub", ["a", "b"], ["rest"])]
+    body = tiny.graph(nodes, [tiny.port("a"), tiny.port("b")], [tiny.port("sum"), tiny.port("rest")])
+    declared = OnnxRuntime(write(base, tiny.model(body)), inputs={"b": "second"}, dtype="float32")
+    answers = declared.load(base).predict([{"a": [3, 4, 5], "second": [1, 1, 1]}])
+    assert answers[0]["sum"].tolist() == [4, 5, 6]
+    assert answers[0]["rest"].tolist() == [2, 3, 4]
+
+
+def test_a_model_of_text_takes_a_list_of_texts(base):
+    text = [tiny.port(name, tiny.STRING, ("n",)) for name in ("x", "y")]
+    body = tiny.graph([tiny.node("Identity", ["x"], ["y"])], text[:1], text[1:])
+    assert list(OnnxRuntime(write(base, tiny.model(body))).load(base).predict(["a", "bc"])) == ["a", "bc"]
+
+
+def test_samples_are_converted_only_where_declared(base):
+    doubles = ROWS.astype(np.float64)
+    with pytest.raises(RuntimeError, match=r"dtype='float32'"):
+        OnnxRuntime("models/rows.onnx").load(base).predict(doubles)
+    converted = OnnxRuntime("models/rows.onnx", decode="argmax", dtype="float32").load(base)
+    assert converted.predict(doubles) == [2, 0, 1]
+
+
+def test_samples_of_another_shape_fail_in_one_line(base):
+    with pytest.raises(RuntimeError, match="Got: 4 Expected: 3") as failure:
+        OnnxRuntime("models/rows.onnx").load(base).predict(np.zeros((2, 4), dtype=np.float32))
+    assert "\n" not in str(failure.value)
+
+
+def test_a_missing_model_is_told_with_the_nearest_name(base):
+    refuses(OnnxRuntime("models/row.onnx"), base, "`models/row.onnx`", "did you mean `models/rows.onnx`?")
+
+
+def test_a_missing_folder_and_a_folder_are_told(base):
+    refuses(OnnxRuntime("weights/rows.onnx"), base, "nor its folder")
+    refuses(OnnxRuntime("models"), base, "is a folder")
+
+
+@pytest.mark.parametrize("content", [b"", b"hello, this is no model" * 9, b"\x08\x08"])
+def test_what_is_no_model_is_told(base, content):
+    refuses(OnnxRuntime(write(base, content)), base, "cannot load `models/other.onnx`")
+
+
+def test_an_unknown_provider_is_told_with_the_nearest(base):
+    asked = OnnxRuntime("models/rows.onnx", providers=["CPUExecutionProvide"])
+    refuses(asked, base, "did you mean `CPUExecutionProvider`?")
+
+
+def test_a_provider_that_is_not_installed_is_told_with_what_is(base):
+    asked = OnnxRuntime("models/rows.onnx", providers=["TensorrtExecutionProvider"])
+    refuses(asked, base, "unknown execution provider `TensorrtExecutionProvider`", "CPUExecutionProvider")
+
+
+# The CPU package brings a provider that runs none of these nodes: what a GPU provider without its libraries
+# looks like.
+IDLE = "AzureExecutionProvider"
+
+
+def test_a_provider_that_would_leave_nodes_to_the_cpu_is_refused(base, capfd):
+    refuses(OnnxRuntime("models/rows.onnx", providers=[IDLE]), base, IDLE, "on the CPU")
+
+
+def test_a_provider_that_runs_nothing_is_refused_even_with_the_cpu_allowed(base):
+    both = OnnxRuntime("models/rows.onnx", providers=[IDLE, "CPUExecutionProvider"])
+    refuses(both, base, IDLE, "none of the model's nodes", "CPUExecutionProvider: 1")
+
+
+def test_two_distributions_in_one_environment_are_refused(base, monkeypatch):
+    site = base / "site"
+    for name in ("onnxruntime", "onnxruntime_gpu"):
+        info = site / f"{name}-9.9.dist-info"
+        info.mkdir(parents=True)
+        (info / "METADATA").write_text(
+            f"Metadata-Version: 2.1\nName: {name.replace('_', '-')}\nVersion: 9.9\n"
+        )
+    monkeypatch.syspath_prepend(str(site))
+    refuses(OnnxRuntime("models/rows.onnx"), base, "onnxruntime 9.9 and onnxruntime-gpu 9.9")
+
+
+def test_without_onnxruntime_the_command_to_run_is_told(base, monkeypatch):
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    refuses(OnnxRuntime("models/rows.onnx"), base, "pip install 'pytest-procure[onnx]'")
+
+
+def test_argmax_needs_scores_of_classes(base):
+    image = [tiny.port(name, shape=("n", 3, 2)) for name in ("x", "y")]
+    body = tiny.graph([tiny.node("Identity", ["x"], ["y"])], image[:1], image[1:])
+    refuses(
+        OnnxRuntime(write(base, tiny.model(body)), decode="argmax"), base, "decode='argmax' needs one output"
+    )
+
+
+def test_an_unknown_model_input_is_told_with_the_nearest(base):
+    refuses(OnnxRuntime("models/rows.onnx", inputs={"xx": "a"}), base, "unknown model input `xx`")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ({"threads": 0}, "threads=0"),
+        ({"graph_optimisation": "al"}, "did you mean `all`?"),
+        ({"providers": "CPUExecutionProvider"}, "expected a list"),
+        ({"providers": []}, "expected a list"),
+        ({"decode": "argmx"}, "expected 'argmax'"),
+        ({"dtype": "float33"}, "no numpy type"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused_when_declared(arguments, told):
+    with pytest.raises(DeclarationError) as refusal:
+        OnnxRuntime("models/rows.onnx", **arguments)
+    assert told in str(refusal.value)
+
+
+def test_the_set_up_is_disclosed(base):
+    described = OnnxRuntime("models/rows.onnx", graph_optimisation="basic", threads=2).load(base).describe()
+    assert described["providers"] == ["CPUExecutionProvider"]
+    assert described["provider_nodes"] == {"CPUExecutionProvider": 1}
+    assert (described["threads"], described["graph_optimisation"]) == (2, "basic")
+    assert described["files"][0]["file"] == "rows.onnx"
+    assert described["inputs"] == [{"name": "x", "type": "tensor(float)", "shape": ["n", 3]}]

@@ -1,0 +1,166 @@
+import os
+import pickle
+import sys
+
+import numpy as np
+import pytest
+from contract import keeps_the_contract, refuses
+
+from pytest_procure.backends import TorchModule
+from pytest_procure.errors import DeclarationError
+
+ROWS = np.array([[1, 2, 9], [7, 1, 1], [0, 5, 4]], dtype=np.float32)
+ROWS.flags.writeable = False  # as a dataset gives them
+
+
+def test_without_torch_the_command_to_run_is_told(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    refuses(TorchModule(dict), tmp_path, "pip install 'pytest-procure[torch]'")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"), [({"threads": 0}, "threads=0"), ({"decode": "argmx"}, "expected 'argmax'")]
+)
+def test_what_cannot_be_meant_is_refused_when_declared(arguments, told):
+    with pytest.raises(DeclarationError) as refusal:
+        TorchModule(dict, **arguments)
+    assert told in str(refusal.value)
+
+
+def test_what_makes_no_module_is_refused_when_declared():
+    with pytest.raises(DeclarationError, match=r"expected an nn\.Module"):
+        TorchModule("model.pt")
+
+
+@pytest.fixture
+def torch():
+    return pytest.importorskip("torch")
+
+
+@pytest.fixture
+def linear(torch):
+    """A module that gives back its rows."""
+    module = torch.nn.Linear(3, 3)
+    with torch.no_grad():
+        module.weight.copy_(torch.eye(3))
+        module.bias.zero_()
+    return module
+
+
+def test_a_torch_module_keeps_the_contract(linear, tmp_path):
+    declared = TorchModule(linear, decode="argmax")
+    keeps_the_contract(declared, tmp_path, [(ROWS, [2, 0, 1]), (ROWS[1:2], [0])])
+
+
+def test_a_torch_module_keeps_the_contract_on_lists(linear, tmp_path):
+    declared = TorchModule(linear, decode="argmax", dtype="float32")
+    keeps_the_contract(declared, tmp_path, [(ROWS.tolist(), [2, 0, 1])])
+
+
+@pytest.mark.parametrize("suffix", ["pt", "safetensors"])
+def test_a_state_is_read_into_the_module_made(torch, linear, tmp_path, suffix):
+    if suffix == "pt":
+        torch.save(linear.state_dict(), tmp_path / "state.pt")
+    else:
+        pytest.importorskip("safetensors.torch").save_file(
+            linear.state_dict(), tmp_path / "state.safetensors"
+        )
+    declared = TorchModule(lambda: torch.nn.Linear(3, 3), state=f"state.{suffix}")
+    loaded = declared.load(tmp_path)
+    assert np.array_equal(loaded.predict(ROWS), ROWS)
+    assert loaded.describe()["files"][0]["file"] == f"state.{suffix}"
+
+
+class Poison:
+    def __init__(self, mark):
+        self.mark = mark
+
+    def __reduce__(self):
+        return os.mkdir, (str(self.mark),)
+
+
+@pytest.mark.parametrize("plain", [True, False])
+def test_a_state_that_holds_code_is_refused_and_not_run(torch, tmp_path, plain):
+    mark = tmp_path / "ran"
+    if plain:
+        (tmp_path / "state.pt").write_bytes(pickle.dumps({"weight": Poison(mark)}))
+    else:
+        torch.save({"weight": Poison(mark)}, tmp_path / "state.pt")
+    refuses(TorchModule(lambda: torch.nn.Linear(3, 3), state="state.pt"), tmp_path, "`state.pt`")
+    assert not mark.exists()
+
+
+@pytest.mark.parametrize("name", ["state.pt", "state.safetensors"])
+def test_what_is_no_state_is_told(torch, tmp_path, name):
+    (tmp_path / name).write_bytes(b"hello, this is no state")
+    refuses(TorchModule(lambda: torch.nn.Linear(3, 3), state=name), tmp_path, f"`{name}`")
+
+
+def test_the_state_of_another_module_is_told(torch, linear, tmp_path):
+    torch.save(linear.state_dict(), tmp_path / "state.pt")
+    refuses(
+        TorchModule(lambda: torch.nn.Linear(4, 4), state="state.pt"), tmp_path, "is no state of this module"
+    )
+
+
+def test_a_missing_state_is_told_with_the_nearest_name(torch, linear, tmp_path):
+    torch.save(linear.state_dict(), tmp_path / "state.pt")
+    refuses(TorchModule(linear, state="stat.pt"), tmp_path, "did you mean `state.pt`?")
+
+
+@pytest.mark.parametrize("device", ["cuda:99", "gpu", "meta"])
+def test_a_device_that_is_not_there_is_told_with_those_that_are(linear, tmp_path, device):
+    refuses(TorchModule(linear, device=device), tmp_path, f"no device `{device}`", "it has cpu")
+
+
+@pytest.mark.parametrize("dtype", ["int8", "float33", "nn"])
+def test_a_type_that_is_no_float_is_told(linear, tmp_path, dtype):
+    refuses(TorchModule(linear, dtype=dtype), tmp_path, f"dtype='{dtype}'")
+
+
+def test_what_a_function_makes_has_to_be_a_module(torch, tmp_path):
+    refuses(TorchModule(dict), tmp_path, "made a dict")
+
+
+def test_two_candidates_may_share_a_module(linear, tmp_path):
+    half = TorchModule(linear, dtype="bfloat16", decode="argmax").load(tmp_path)
+    full = TorchModule(linear, decode="argmax").load(tmp_path)
+    assert half.describe()["weights"] == ["bfloat16"]
+    assert full.describe()["weights"] == ["float32"]
+    assert half.predict(ROWS) == full.predict(ROWS)
+
+
+def test_a_module_that_works_in_place_leaves_the_samples_alone(torch, tmp_path):
+    module = torch.nn.ReLU(inplace=True)
+    rows = -ROWS
+    assert TorchModule(module).load(tmp_path).predict(rows).max() == 0
+    assert np.array_equal(rows, -ROWS)
+
+
+def test_answers_carry_no_gradient(torch, linear, tmp_path):
+    seen = []
+    TorchModule(linear, decode=lambda y: seen.append(y.requires_grad) or list(y)).load(tmp_path).predict(ROWS)
+    assert seen == [False]
+
+
+def test_dropout_is_off(torch, tmp_path):
+    loaded = TorchModule(torch.nn.Dropout(0.9)).load(tmp_path)
+    assert np.array_equal(loaded.predict(ROWS), ROWS)
+
+
+def test_threads_are_given_back_when_closed(torch, linear, tmp_path):
+    before = torch.get_num_threads()
+    loaded = TorchModule(linear, threads=before + 1).load(tmp_path)
+    assert torch.get_num_threads() == before + 1
+    loaded.close()
+    assert torch.get_num_threads() == before
+
+
+def test_an_output_that_is_no_tensor_needs_a_decoder(torch, tmp_path):
+    class Pair(torch.nn.Module):
+        def forward(self, x):
+            return x, x
+
+    with pytest.raises(TypeError, match="the module gave a tuple"):
+        TorchModule(Pair()).load(tmp_path).predict(ROWS)
+    assert len(TorchModule(Pair(), decode=lambda pair: pair[0].tolist()).load(tmp_path).predict(ROWS)) == 3

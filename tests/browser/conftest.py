@@ -1,0 +1,72 @@
+"""A real Chromium that opens the report. Nothing is skipped: what is missing fails with what to install."""
+
+import shutil
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+# The samples are the unit tests'.
+sys.path.insert(0, str(Path(__file__).parents[1] / "report"))
+
+
+def command(name, package):
+    """Find a command; fail with the package that has it."""
+    found = shutil.which(name)
+    if found is None:
+        pytest.fail(f"`{name}` is not installed; install it with `apt-get install {package}`", pytrace=False)
+    return found
+
+
+@pytest.fixture(scope="session")
+def chromium():
+    try:
+        from playwright.sync_api import sync_playwright
+    except ImportError:
+        pytest.fail("playwright is not installed; install it with `pip install -e .[browser]`", pytrace=False)
+    path = command("chromium", "chromium")
+    # No sandbox: in a container there is no user to change to. The page is our own.
+    flags = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-background-networking"]
+    with sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=path, args=flags)
+        yield browser
+        browser.close()
+
+
+@dataclass
+class Opened:
+    """A page in the browser, and what it did that a report must not."""
+
+    page: object
+    file: Path
+    requests: list[str] = field(default_factory=list)
+    messages: list[str] = field(default_factory=list)
+
+    def scrolls_sideways(self):
+        return self.page.evaluate("document.documentElement.scrollWidth > window.innerWidth")
+
+
+@pytest.fixture
+def open_report(chromium, tmp_path):
+    """Open a rendered record in a window of a size, in a colour scheme."""
+    pages = []
+
+    def opened(record, *, width=1280, height=800, scheme="light"):
+        from pytest_procure.report import html
+
+        file = tmp_path / "report.html"
+        file.write_text(html.render(record), encoding="utf-8")
+        page = chromium.new_page(viewport={"width": width, "height": height}, color_scheme=scheme)
+        pages.append(page)
+        seen = Opened(page, file)
+        page.on("request", lambda request: seen.requests.append(request.url))
+        page.on("console", lambda message: seen.messages.append(message.text))
+        page.on("pageerror", lambda error: seen.messages.append(str(error)))
+        page.on("dialog", lambda dialog: (seen.messages.append(dialog.message), dialog.dismiss()))
+        page.goto(file.as_uri())
+        return seen
+
+    yield opened
+    for page in pages:
+        page.close()

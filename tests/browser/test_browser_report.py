@@ -1,0 +1,99 @@
+"""The report as a committee sees it: on a screen, in the dark, on a telephone, on paper."""
+
+import subprocess
+
+import hostile
+import pytest
+import sample
+from conftest import command
+
+pytestmark = pytest.mark.browser
+
+SIZES = [1280, 320]
+SAMPLES = {
+    "demo": sample.demo,
+    "everything": sample.everything,
+    "hostile": lambda: hostile.record(hostile.TEXT),
+    "long": lambda: hostile.record(hostile.LONG),
+}
+
+
+def three_requirements():
+    """The demo with a third requirement and a long decision, as large as a first screen has to hold."""
+    record = sample.demo()
+    third = {**record["requirements"][1], "id": "third", "question": sample.BURST}
+    record["requirements"].append(third)
+    record["outcome"]["sentence"] += " It met neither of the two requirements that rest on the answers."
+    return record
+
+
+def test_the_first_screen_holds_the_verdict_of_three_candidates(open_report):
+    page = open_report(three_requirements()).page
+    for told in (
+        "A reader for handwritten digits on our forms",
+        "Which offer, if any, may the forms desk buy",
+        "Two of three offers are accepted.",
+        "vendor-b-int8-recalibrated",
+        "Not accepted",
+        "85.6 %",
+        "83.4 % to 87.6 %",
+        "the purchasing committee",
+        "30 November 2026",
+    ):
+        box = page.locator("header").get_by_text(told).first.bounding_box()
+        assert box["y"] + box["height"] <= 800, told
+    assert page.locator("header").bounding_box()["height"] <= 800
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_nothing_runs_and_nothing_is_fetched(open_report, name):
+    seen = open_report(SAMPLES[name]())
+    assert seen.requests == [seen.file.as_uri()]
+    assert seen.messages == []
+
+
+@pytest.mark.parametrize("width", SIZES)
+@pytest.mark.parametrize("name", SAMPLES)
+def test_no_text_makes_the_page_scroll_sideways(open_report, name, width):
+    seen = open_report(SAMPLES[name](), width=width)
+    assert not seen.scrolls_sideways()
+    seen.page.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
+    assert not seen.scrolls_sideways()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", SIZES)
+@pytest.mark.parametrize("name", ["demo", "everything"])
+def test_no_barrier_to_access_is_found(open_report, name, width, scheme):
+    from axe_playwright_python.sync_playwright import Axe
+
+    page = open_report(SAMPLES[name](), width=width, scheme=scheme).page
+    page.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
+    found = Axe().run(page)
+    assert found.violations_count == 0, found.generate_report()
+
+
+def test_the_dark_scheme_is_dark_on_a_screen_and_light_on_paper(open_report):
+    page = open_report(sample.demo(), scheme="dark").page
+    ground = "getComputedStyle(document.body).backgroundColor"
+    assert page.evaluate(ground) == "rgb(21, 21, 20)"
+    page.emulate_media(media="print", color_scheme="dark")
+    assert page.evaluate(ground) == "rgb(255, 255, 255)"
+
+
+def test_paper_holds_what_is_folded_on_a_screen(open_report, tmp_path):
+    page = open_report(sample.everything()).page
+    folded = [
+        "test_form_digits.py::test_monday_peak[vendor-a-fp32]",
+        "RuntimeError: worker restarted",
+        "AVX-512",
+    ]
+    assert not page.get_by_text(folded[1]).is_visible()
+    page.pdf(path=tmp_path / "report.pdf", prefer_css_page_size=True)
+    pdftotext = command("pdftotext", "poppler-utils")
+    ran = subprocess.run(
+        [pdftotext, "-layout", tmp_path / "report.pdf", "-"], capture_output=True, check=True
+    )
+    told = ran.stdout.decode()
+    assert [text for text in folded if text not in told] == []
+    assert "Page 1 of" in told

@@ -1,0 +1,61 @@
+"""Backends and sources for the driver's tests: plain functions, plain numbers, and a clock that is set."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pytest_procure.driver.clock import Clock
+
+
+@dataclass
+class Offer:
+    """A backend that answers with `predict`."""
+
+    predict: Callable[[Any], Any]
+    releases_gil: bool = True
+    device: str = "cpu"
+
+    def describe(self) -> Mapping[str, Any]:
+        return {}
+
+    def close(self) -> None:
+        return
+
+
+class Numbers:
+    """A slice whose sample k is the number 100 + k."""
+
+    def __init__(self, n: int) -> None:
+        self.values = np.arange(100, 100 + n)
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def take(self, indices: NDArray[np.int64], /) -> NDArray[np.int64]:
+        return self.values[indices]
+
+
+def negate(inputs: NDArray[np.int64]) -> Sequence[Any]:
+    return -inputs
+
+
+class SetClock:
+    """Time that passes only when somebody sleeps, or serves."""
+
+    def __init__(self) -> None:
+        self.time = 0
+
+    def now(self) -> int:
+        return self.time
+
+    def sleep(self, seconds: float) -> None:
+        self.time += max(1, round(seconds * 1e9))
+
+    @property
+    def clock(self) -> Clock:
+        return Clock(self.now, self.sleep, margin_ns=0)

@@ -1,0 +1,160 @@
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from pytest_procure.driver.audit import Readings, audit, run_delay_ns, send_lag
+from pytest_procure.driver.log import RequestLog
+from pytest_procure.scenarios import Scenario
+
+MS = 1_000_000
+SERVER = Scenario.declare("server", qps=10, count=10)
+QUIET = Readings(0, 0, 0, None, 0, 0.1)
+LATER = replace(QUIET, monotonic_ns=1000 * MS)
+
+
+def log_of(scheduled, started, completed, batch=None, window=None):
+    """Make a log from times in ms; -1 is never."""
+    n = len(scheduled)
+
+    def column(times):
+        return np.array([time * MS if time >= 0 else -1 for time in times], dtype=np.int64)
+
+    return RequestLog(
+        scheduled=column(scheduled),
+        started=column(started),
+        completed=column(completed),
+        status=np.array([time >= 0 for time in completed], dtype=np.uint8),
+        batch=np.array(range(n) if batch is None else batch, dtype=np.int32),
+        samples=np.arange(n),
+        answers=[None] * n,
+        window_ns=(max(completed) if window is None else window) * MS,
+    )
+
+
+def audited(log, scenario=SERVER, after=LATER, delays=None):
+    return audit(log, scenario, before=QUIET, after=after, run_delays_ns=delays)
+
+
+def test_a_busy_candidate_makes_no_lag():
+    log = log_of([0, 1, 2], [0, 50, 100], [50, 100, 150])
+    assert send_lag(log, SERVER).tolist() == [0, 0, 0]
+
+
+def test_a_late_harness_makes_lag():
+    log = log_of([0, 10, 20], [3, 12, 24], [4, 22, 30])
+    assert send_lag(log, SERVER).tolist() == [3 * MS, 2 * MS, 2 * MS]
+
+
+def test_waiting_for_a_batch_is_no_lag():
+    scenario = replace(SERVER, max_batch=3, max_wait=SERVER.timeout)
+    log = log_of([0, 1, 5], [5, 5, 5], [6, 6, 6], batch=[0, 0, 0])
+    assert send_lag(log, scenario).tolist() == [0]
+
+
+def test_a_full_batch_that_waits_on_is_late():
+    scenario = replace(SERVER, max_batch=2, max_wait=SERVER.timeout)
+    log = log_of([0, 1], [5, 5], [6, 6], batch=[0, 0])
+    assert send_lag(log, scenario).tolist() == [4 * MS]
+
+
+def test_lag_counts_from_the_worker_that_is_free_first():
+    log = log_of([0, 0, 1, 1], [0, 0, 9, 30], [8, 30, 40, 40])
+    assert send_lag(log, replace(SERVER, workers=2)).tolist() == [0, 0, 1 * MS, 0]
+
+
+def test_a_worker_that_hangs_is_never_free():
+    log = log_of([0, 0, 1], [0, 0, 5], [-1, 5, 6])
+    assert send_lag(log, replace(SERVER, workers=2)).tolist() == [0, 0, 0]
+
+
+def test_a_closed_loop_is_late_when_it_dawdles_between_two_queries():
+    log = log_of([0, 12], [0, 12], [10, 20])
+    assert send_lag(log, Scenario.declare("single_stream")).tolist() == [0, 2 * MS]
+
+
+def test_queries_that_were_never_sent_have_no_lag():
+    log = log_of([0, 1], [-1, -1], [-1, -1], batch=[-1, -1], window=5)
+    assert send_lag(log, SERVER).tolist() == []
+    assert audited(log).send_lag_p99_ns is None
+
+
+@pytest.mark.parametrize(("bar_ms", "faults"), [(None, 1), (20, 1), (39, 1), (40, 0), (1000, 0)])
+def test_lag_is_a_fault_above_one_ms_and_a_twentieth_of_the_tightest_bar(bar_ms, faults):
+    found = audited(log_of([0, 10], [2, 12], [3, 13])).faults(None if bar_ms is None else bar_ms * MS)
+    assert len(found) == faults
+
+
+def test_half_the_rate_is_the_candidates_fault_and_never_the_harnesses():
+    scheduled = range(0, 1500, 50)  # 20 a second
+    started = [100 * k if k < 15 else -1 for k in range(30)]  # 10 a second
+    completed = [100 * k + 100 if k < 15 else -1 for k in range(30)]
+    seen = audited(log_of(scheduled, started, completed, window=1500))
+    assert seen.faults() == ()
+    assert seen.backlog == 30 - 14
+    grew, behind, unsent = seen.candidate_notes()
+    assert grew.startswith("the backlog grew: on average 1.6 requests waited in the first third")
+    assert behind == "the candidate never kept up: it answered 15 of 30 requests"
+    assert unsent == "15 requests were never sent, because the candidate was still busy"
+
+
+def test_a_steady_queue_is_not_noted():
+    scheduled = range(0, 1500, 50)
+    seen = audited(log_of(scheduled, [time + 60 for time in scheduled], [time + 100 for time in scheduled]))
+    assert not seen.backlog_grew
+    assert seen.candidate_notes() == ()
+
+
+def test_a_closed_loop_has_no_backlog():
+    log = log_of([0, 10, 10], [0, 10, -1], [10, -1, -1], window=500)
+    assert audited(log, Scenario.declare("single_stream")).candidate_notes() == ()
+
+
+def test_waiting_for_a_processor_is_a_fault_unless_the_candidate_fills_them():
+    log = log_of([0], [0], [1])
+    seen = audited(log, delays=[10 * MS, 60 * MS])
+    assert seen.run_delay_share == 0.06
+    assert seen.faults()[0].startswith("the worker threads waited for a processor 6% of the time")
+    own = replace(seen, foreign_cpu_share=0.01)
+    assert own.faults() == ()
+    assert own.candidate_notes() == (
+        "the worker threads waited for a processor 6% of the time, behind the candidate's own threads",
+    )
+
+
+def test_a_clock_that_is_set_is_a_fault():
+    seen = audited(log_of([0], [0], [1]), after=replace(LATER, wall_minus_monotonic_ns=-2 * MS))
+    assert seen.faults()[0].startswith("the wall clock moved by -2 ms against the steady clock")
+
+
+def test_a_candidate_that_collects_garbage_is_noted():
+    seen = audited(log_of([0], [0], [1]), after=replace(LATER, gc_passes=3))
+    assert seen.candidate_notes() == ("the candidate's code ran Python's garbage collector 3 times",)
+    assert seen.faults() == ()
+
+
+def test_an_audit_is_plain_data():
+    seen = audited(log_of([0], [0], [1]))
+    assert json.loads(json.dumps(seen.as_dict()))["sends"] == 1
+
+
+def test_the_share_of_other_processes_leaves_out_our_own():
+    log = log_of([0], [0], [1])
+    before = replace(QUIET, busy_cpu_ns=0)
+    after = replace(LATER, own_cpu_ns=100 * MS, busy_cpu_ns=100 * MS)
+    seen = audit(log, SERVER, before=before, after=after, run_delays_ns=None)
+    assert seen.foreign_cpu_share == 0
+
+
+def test_a_thread_that_is_not_there_has_no_run_delay():
+    assert run_delay_ns(0) is None
+
+
+def test_readings_of_this_machine_go_on():
+    before, after = Readings.take(), Readings.take()
+    assert after.monotonic_ns > before.monotonic_ns
+    assert after.own_cpu_ns >= before.own_cpu_ns
+    assert abs(after.wall_minus_monotonic_ns - before.wall_minus_monotonic_ns) < 1000 * MS

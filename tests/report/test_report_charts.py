@@ -1,0 +1,135 @@
+"""Where things stand on a chart."""
+
+import itertools
+import re
+
+import pytest
+import sample
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_procure.report.axes import Axis, time_axis, value_axis
+from pytest_procure.report.charts import charts, declared_run
+
+SERIES = {sample.A: 1, sample.B: 2, sample.R: 3}
+finite = st.floats(min_value=1e-6, max_value=1e9)
+
+
+def drawn(record, requirement, kind):
+    return next(c for c in charts(record["requirements"][requirement], SERIES) if c.kind == kind)
+
+
+def places(path):
+    return [tuple(map(float, pair.split())) for pair in re.split("[ML]", path)[1:]]
+
+
+def test_ticks_are_round_numbers_within_the_axis():
+    assert Axis(0, 2.12, 0, 100).ticks() == [0, 0.5, 1, 1.5, 2]
+    assert Axis(0.82, 1, 0, 100).ticks() == [0.85, 0.9, 0.95, 1]
+    assert Axis(0.05, 30, 0, 100, log=True).ticks() == [0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20]
+    assert Axis(0.001, 3000, 0, 100, log=True).ticks() == [0.001, 0.01, 0.1, 1, 10, 100, 1000]
+
+
+@given(finite, st.floats(min_value=1e-6, max_value=1e6), st.booleans())
+def test_an_axis_keeps_order_and_stays_on_the_paper(low, width, log):
+    high = low * (1 + width)
+    axis = Axis(low, high, 10, 90, log=log)
+    ticks = axis.ticks()
+    assert ticks == sorted(set(ticks))
+    for tick in [*ticks, low, high, low / 2, high * 2]:
+        assert 10 - 1e-6 <= axis.at(tick) <= 90 + 1e-6
+
+
+def test_times_far_apart_are_drawn_on_a_logarithmic_scale():
+    assert not time_axis(1, 40, 0, 1).log
+    assert time_axis(1, 41, 0, 1).log
+
+
+def test_an_axis_of_shares_ends_at_nothing_and_all():
+    axis = value_axis([0.01, 0.999], 0, 1, share=True)
+    assert (axis.low, axis.high) == (0, 1)
+
+
+def test_equal_values_still_make_an_axis():
+    axis = value_axis([5.0, 5.0], 0, 100, share=False)
+    assert axis.low < 5 < axis.high
+
+
+def test_a_curve_rises_to_the_right(demo):
+    for line in drawn(demo, 1, "curves").lines:
+        points = places(line.path)
+        assert len(points) > 50
+        for (x, y), (later_x, later_y) in itertools.pairwise(points):
+            assert later_x >= x
+            assert later_y <= y
+
+
+def test_a_curve_passes_where_its_percentiles_are(demo):
+    chart = drawn(demo, 1, "curves")
+    corner = chart.corners[0]
+    half = next(y for y, label in chart.up if label == "50 %")
+    line = chart.lines[0]
+    x, _ = min(places(line.path), key=lambda p: abs(p[1] - float(half)))
+    per_ms = (float(corner.x) - chart.left) / 2  # the bar is at 2 ms
+    assert (x - chart.left) / per_ms == pytest.approx(0.312, rel=0.03)
+
+
+def test_the_bar_is_a_corner_at_its_time_and_share(demo):
+    chart = drawn(demo, 1, "curves")
+    assert [c.label for c in chart.corners] == ["asked: 95 % of requests within 2 ms"]
+    two = next(tick.place for tick in chart.across if tick.label == "2 ms")
+    assert chart.corners[0].x == two
+
+
+def test_curves_of_candidates_differ_in_line_and_marker(demo):
+    chart = drawn(demo, 1, "curves")
+    assert [line.series for line in chart.lines] == [1, 2, 3]
+    assert all(line.marks for line in chart.lines)
+
+
+def test_a_curve_is_cut_at_the_edge_of_the_paper(demo):
+    run = demo["requirements"][1]["results"][0]["runs"][0]
+    run["curve"].append([1.0, 5_000.0])
+    chart = drawn(demo, 1, "curves")
+    assert max(x for x, _ in places(chart.lines[0].path)) <= chart.right
+
+
+def test_a_dot_stands_within_its_range_and_on_its_side_of_the_bar(demo):
+    chart = drawn(demo, 0, "dots")
+    for dot in chart.dots:
+        assert float(dot.low) <= float(dot.x) <= float(dot.high)
+    right, wrong, again = chart.dots
+    assert float(right.low) > float(chart.bar) > float(wrong.high)
+    assert again.x == right.x
+
+
+def test_the_shaded_side_meets_the_bar(demo):
+    chart = drawn(demo, 0, "dots")
+    assert chart.meets[0] == chart.bar
+    for result in demo["requirements"][0]["results"]:
+        result["findings"][0] |= {"sense": "at most"}
+    assert drawn(demo, 0, "dots").meets[0] == str(chart.left)
+
+
+def test_descriptions_carry_the_numbers(demo):
+    told = drawn(demo, 1, "curves").desc
+    assert "vendor-a-fp32: slowest 5 in 100 requests (p95) 622 us (likely range 608 us to 641 us)" in told
+    assert "vendor-b-int8: 85.6 % (likely range 83.4 % to 87.6 %)" in drawn(demo, 0, "dots").desc
+
+
+def test_a_requirement_without_quality_and_latency_is_drawn_by_its_first_bar(everything):
+    (chart,) = charts(everything["requirements"][2], SERIES)
+    assert chart.title.startswith("Samples a second")
+
+
+def test_a_requirement_without_measurements_is_not_drawn(everything):
+    requirement = everything["requirements"][0]
+    requirement["results"] = [r for r in requirement["results"] if r["candidate"] == "vendor-d"]
+    assert charts(requirement, SERIES) == []
+
+
+def test_the_run_of_the_marked_scenario_is_the_one_that_is_drawn(everything):
+    runs = everything["requirements"][2]["results"][0]["runs"]
+    assert declared_run(runs[::-1]) is runs[0]
+    assert declared_run(runs[1:]) is runs[1]
+    assert declared_run([]) is None
