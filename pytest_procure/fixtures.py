@@ -105,6 +105,7 @@ def procure(
     """Run the marked scenario on the candidate, and hold what is measured against the bars."""
     from .cases import Case, check_labels  # noqa: PLC0415 - only sessions that use us pay
     from .procure import Procure  # noqa: PLC0415 - the same
+    from .progress import progress  # noqa: PLC0415 - the same
     from .provision import provisioned  # noqa: PLC0415 - the same
 
     trial = request.node.stash[trial_key]
@@ -114,4 +115,5 @@ def procure(
         loaded = provisioned(backend, _suite(request).base(candidate))
     trial.case = Case(candidate, requirement.bars, trial.policy)
     trial.disclosed = dict(loaded.describe())
-    return Procure(trial.case, loaded, dataset_slice, requirement.scenario)
+    shown = progress(request.config, f"{candidate.name}, {requirement.scenario.name}")
+    return Procure(trial.case, loaded, dataset_slice, requirement.scenario, progress=shown)

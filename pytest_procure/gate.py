@@ -142,21 +142,18 @@ class Gate:
         if not candidates:
             reasons.append("no requirement was found")
         awarded = {c["name"] for c in candidates if c["verdict"] in _PASSES}
-        unforgiven = sorted(test for test in self.failed if not self._forgiven(test, awarded))
-        if unforgiven:
-            shown = ", ".join(unforgiven[:3]) + (", ..." if len(unforgiven) > 3 else "")
-            if not enough or any(test not in self.expected for test in unforgiven) or self.award == "any":
-                reasons.append(f"{len(unforgiven)} failed: {shown}")
-        if status not in {0, 1, 5} or (status == 5 and not candidates):
-            return status, [*reasons, f"pytest's own status is {status}"]
-        return (1 if reasons else 0), reasons
+        others = sorted(test for test in self.failed if not self._told(test, awarded))
+        if others:
+            shown = ", ".join(others[:3]) + (", ..." if len(others) > 3 else "")
+            reasons.append(f"{len(others)} failed otherwise than by a bar: {shown}")
+        if status not in {0, 1} or (status == 1 and not self.failed):
+            reasons.append(f"pytest's own status is {status}")
+        return (max(1, status) if reasons else 0), reasons
 
-    def _forgiven(self, test: str, awarded: set[str]) -> bool:
-        """Under `any`, a bar that a candidate not awarded failed is forgotten; an error never is."""
+    def _told(self, test: str, awarded: set[str]) -> bool:
+        """Whether a failure is a bar's, and so already told by the verdict on a candidate not awarded."""
         each = self.expected.get(test)
-        if self.award != "any" or each is None or test in self.not_bars:
-            return False
-        return each.candidate not in awarded
+        return each is not None and test not in self.not_bars and each.candidate not in awarded
 
 
 def _rank(result: ResultRecord) -> int:

@@ -160,4 +160,5 @@ def _where(item: pytest.Item) -> str:
 
 
 def _wrong(item: Any, mark: str, what: str) -> DeclarationError:
-    return DeclarationError(f"mark `{mark}` on {item.nodeid}: {what}")
+    test = item.nodeid.partition("[")[0]  # a mistake in a mark is the same for all candidates
+    return DeclarationError(f"mark `{mark}` on {test}: {what}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from .backends import device_lock
@@ -12,6 +11,7 @@ from .driver.pull import Run, drive
 from .errors import DeclarationError, ProvisionError
 from .measured import Measured
 from .metrics import Execution, score
+from .progress import Progress
 from .provision import Provisioned, provisioned
 from .result import Result
 from .scenarios import Scenario
@@ -19,8 +19,6 @@ from .units import Number, Quantity
 
 #: How long to wait for another process of this user to finish measuring on the same device.
 _LOCK_SECONDS = 600.0
-
-Progress = Callable[[int, int], None]
 
 
 class Procure:
@@ -90,13 +88,20 @@ class Procure:
             raise DeclarationError(f"`procure.run({listed}=...)` needs the scenario's name first")
         return scenario or self.scenario
 
+    def _drive(self, backend: Provisioned, scenario: Scenario) -> Run:
+        try:
+            return drive(backend.loaded, self._slice, scenario, progress=self._progress)
+        finally:
+            if self._progress is not None:
+                self._progress.done()
+
     def _execute(self, backend: Provisioned, scenario: Scenario) -> Execution:
         with device_lock(backend.device, timeout=_LOCK_SECONDS):
             launches: list[Run] = []
             for number in range(scenario.launches):
                 if number:
                     backend.reload()
-                run = drive(backend.loaded, self._slice, scenario, progress=self._progress)
+                run = self._drive(backend, scenario)
                 launches.append(run)
                 backend.hung = backend.hung or run.hung
                 if run.interrupted:

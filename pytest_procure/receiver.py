@@ -55,6 +55,10 @@ class Receiver:
         if self._register.exists():
             session_of(self._config).read_register(self._register)
         ours = self._config.stash.get(session_key, None)
+        if ours is not None and ours.problems and exitstatus not in _NOTHING_TO_SAY:
+            ours.lines = [f"ERROR: {problem}" for problem in ours.problems]
+            session.exitstatus = pytest.ExitCode.USAGE_ERROR
+            return
         if ours is None or self._config.option.collectonly or exitstatus in _NOTHING_TO_SAY:
             return
         ours.gate.failed |= self._failed
@@ -71,5 +75,5 @@ class Receiver:
         terminalreporter.section("procurement verdict", sep="=")
         for line in ours.lines:
             terminalreporter.write_line(line, **markup(line))
-        if ours.folder is not None:
+        if ours.folder is not None and not ours.problems:
             terminalreporter.write_line(f"report: {ours.folder / 'report.html'}")

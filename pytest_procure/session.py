@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -26,6 +25,7 @@ from .gate import Expected, Gate
 from .marks import declared, priced, question_of, requirement_id, slice_rule
 from .suite import Offer, Suite
 from .telemetry.environment import environment
+from .telemetry.nvml import gpus
 from .trials import Requirement, Trial
 from .wording import decision_rule
 
@@ -91,7 +91,8 @@ class Session:
 
     def _problem(self, node: Any, error: Exception) -> None:
         said = str(error)
-        self.problems.append(said if node.nodeid in said else f"{node.nodeid}: {said}")
+        test = node.nodeid.partition("[")[0]
+        self.problems.append(said if test in said else f"{test}: {said}")
 
     def register(self, items: list[pytest.Item]) -> None:
         """Check the marks of all requirements and write the register. Raises `UsageError`, a line a mistake.
@@ -112,14 +113,25 @@ class Session:
                 unselected.append(item)
             elif is_requirement(item):
                 self._declare(item, offer, selected)
-        if self.problems:
-            raise pytest.UsageError(
-                *[f"procure: {p}" for p in dict.fromkeys(self.problems)][:_SHOWN_PROBLEMS]
+        if self.gate.expected and self.worker_count > (devices := max(1, len(gpus()[0]))):
+            self.problems.append(
+                f"{self.worker_count} worker processes would measure on {devices} device(s) at once, and "
+                f"slow each other; run with `-n {devices}`, or without pytest-xdist"
             )
+        if self.problems:
+            self._refuse(items)
         if unselected:
             items[:] = [item for item in items if item not in unselected]
             self.config.hook.pytest_deselected(items=unselected)
         self._write_register()
+
+    def _refuse(self, items: list[pytest.Item]) -> None:
+        """Raise the mistakes; from a worker, which cannot, send them to the controller and collect nothing."""
+        told = [f"procure: {problem}" for problem in dict.fromkeys(self.problems)][:_SHOWN_PROBLEMS]
+        if self.register_file is None:
+            raise pytest.UsageError(*told)
+        Path(self.register_file).write_text(json.dumps({"problems": told}), encoding="utf-8")
+        items.clear()
 
     def _declare(self, item: pytest.Item, offer: Offer | None, selected: Sequence[str] | None) -> None:
         try:
@@ -150,7 +162,7 @@ class Session:
         return Policy(consumer_risk=risk / candidates if self.gate.award == "any" else risk)
 
     def _write_register(self) -> None:
-        if self.register_file and self.gate.expected:
+        if self.register_file and self.gate.expected and not self.problems:
             told = {
                 "expected": [asdict(each) for each in self.gate.expected.values()],
                 "candidates": self.gate.candidates,
@@ -158,11 +170,11 @@ class Session:
             Path(self.register_file).write_text(json.dumps(told), encoding="utf-8")
 
     def read_register(self, path: Path) -> None:
-        """On the controller: learn what the workers expect. They all collect the same."""
-        with suppress(FileNotFoundError):  # no worker has found a requirement
-            told = json.loads(path.read_text(encoding="utf-8"))
-            self.gate.expect((Expected(**each) for each in told["expected"]), told["candidates"])
-            path.unlink()
+        """On the controller: learn what the workers expect, or refuse. They all collect the same."""
+        told = json.loads(path.read_text(encoding="utf-8"))
+        path.unlink()
+        self.problems += told.get("problems", ())
+        self.gate.expect((Expected(**each) for each in told.get("expected", ())), told.get("candidates", {}))
 
     # -- record -------------------------------------------------------------------------------------------
 

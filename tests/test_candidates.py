@@ -2,13 +2,15 @@ import json
 from decimal import Decimal, localcontext
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_procure.backends import Function, OnnxRuntime
 from pytest_procure.candidates import Candidate, HourlyPrice, RequestPrice, TokenPrice
 from pytest_procure.errors import DeclarationError
 from pytest_procure.units import ms
+
+invariant = settings(deadline=None, derandomize=True, max_examples=60)
 
 
 def answers(batch):
@@ -185,6 +187,7 @@ def test_a_price_describes_itself_as_plain_data_in_the_authors_digits(price):
     assert "E-" not in json.dumps(described)
 
 
+@invariant
 @given(st.integers(1, 10**6), st.integers(1, 10**6), st.integers(1, 100))
 def test_a_cost_is_exact_and_does_not_depend_on_the_callers_precision(cents, rate, percent):
     price = HourlyPrice(f"{Decimal(cents) / 100} USD", utilisation=Decimal(percent) / 100)

@@ -21,21 +21,21 @@ CAVEATS = (
 def pytest_procure_candidates():
     return [
         Candidate(
-            "vendor-a",
+            "vendor A",
             vendor="Vendor A",
             precision="fp32",
             backend=OnnxRuntime("models/vendor-a-fp32.onnx", decode="argmax", threads=1),
             price=HourlyPrice("0.40 USD", utilisation=0.50, source="offer A", date="2026-10-15"),
         ),
         Candidate(
-            "vendor-b",
+            "vendor B",
             vendor="Vendor B",
             precision="int8",
             backend=OnnxRuntime("models/vendor-b-int8.onnx", decode="argmax", threads=1),
             price=HourlyPrice("0.25 USD", utilisation=0.50, source="offer B", date="2026-10-15"),
         ),
         Candidate(
-            "vendor-b-recalibrated",
+            "vendor B recalibrated",
             vendor="Vendor B",
             precision="int8",
             backend=OnnxRuntime("models/vendor-b-int8-recalibrated.onnx", decode="argmax", threads=1),

@@ -35,6 +35,10 @@ def argmax(scores: Any) -> list[int | None]:
 
     NaN counts as the largest of all, so a model that breaks down would otherwise answer with a label.
     """
+    if scores.ndim != 2:
+        raise TypeError(
+            f"scores of shape {scores.shape} have no largest class a row; expected (batch, classes)"
+        )
     if len(scores) == 1:  # the batch that decides latency; a tenth of the time of the general way
         label = int(scores.argmax())
         best = scores.item(label)

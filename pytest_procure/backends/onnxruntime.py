@@ -61,6 +61,8 @@ class OnnxRuntime:
     dtype: str | None = None
 
     def __post_init__(self) -> None:
+        if not isinstance(self.path, str | Path):
+            raise DeclarationError(f"`OnnxRuntime({self.path!r})`; expected the path of a model file")
         if self.graph_optimisation not in _OPTIMISATION:
             raise DeclarationError(unknown("graph_optimisation", str(self.graph_optimisation), _OPTIMISATION))
         if not isinstance(self.threads, int) or self.threads < 1:

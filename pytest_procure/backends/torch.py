@@ -76,7 +76,12 @@ class TorchModule:
         if isinstance(self.module, torch.nn.Module):
             # Two candidates may share a module and differ in dtype or device, which change it in place.
             return copy.deepcopy(self.module)
-        made = self.module()
+        try:
+            made = self.module()
+        except Exception as error:
+            raise ProvisionError(
+                f"`{self._name()}` raised {type(error).__name__}: {one_line(error)}"
+            ) from error
         if not isinstance(made, torch.nn.Module):
             raise ProvisionError(f"`{self._name()}` made a {type(made).__name__}; expected an nn.Module")
         return made

@@ -28,10 +28,10 @@ class Dataset:
     """
 
     name: str
-    inputs: Column
-    references: Column | None = None
-    strata: NDArray[np.str_] | None = None
-    clusters: NDArray[np.int64] | None = None
+    inputs: Column = field(repr=False)
+    references: Column | None = field(default=None, repr=False)
+    strata: NDArray[np.str_] | None = field(default=None, repr=False)
+    clusters: NDArray[np.int64] | None = field(default=None, repr=False)
     scorers: Mapping[str, Scorer] = field(default_factory=dict)
     licence: str = ""
     source: str = ""

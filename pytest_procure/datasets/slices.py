@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -29,12 +29,12 @@ class DatasetSlice:
     """
 
     dataset: Dataset
-    indices: Indices
+    indices: Indices = field(repr=False)
     rule: dict[str, Any]
-    inputs: Column
-    references: Column | None
-    strata: NDArray[np.str_] | None
-    clusters: Indices | None
+    inputs: Column = field(repr=False)
+    references: Column | None = field(repr=False)
+    strata: NDArray[np.str_] | None = field(repr=False)
+    clusters: Indices | None = field(repr=False)
 
     def __len__(self) -> int:
         """Count samples."""

@@ -188,13 +188,11 @@ def movement(rows: Iterable[Result], *, retrieved: str = "") -> Movements:
     pairs, only = [], []
     for group in rounds.values():
         ordered = sorted(group, key=lambda one: release(one.round))
-        if len({one.round for one in ordered}) < 2:
-            only += ordered
-        pairs += [
-            _moved(before, after, retrieved)
-            for before, after in pairwise(ordered)
-            if before.round != after.round
-        ]
+        rounds_of = [one.round for one in ordered]
+        if len(ordered) < 2 or len(set(rounds_of)) < len(ordered):
+            only += ordered  # in one round only, or twice in one round: which of them moved would be a guess
+        else:
+            pairs += [_moved(before, after, retrieved) for before, after in pairwise(ordered)]
     return Movements(tuple(pairs), tuple(only))
 
 

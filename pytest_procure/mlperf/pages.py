@@ -26,8 +26,8 @@ def shortlist_page(results: Results, filters: Filters, *, retrieved: str = "") -
     made = shortlist(results.rows, filters)
     page = Page(
         f"{filters.benchmark} {filters.scenario}, {filters.division} division: {len(made.entries)} results "
-        f"in {len(made.bands)} bands. A band is a tie: within {made.noise.share:.1%} of its first "
-        f"({made.noise.basis})."
+        f"in {len(made.bands)} band{'s' if len(made.bands) != 1 else ''}. A band is a tie: within "
+        f"{made.noise.share:.1%} of its first ({made.noise.basis})."
     )
     bands = list(enumerate(made.bands, 1))
     listed = [_listed(number, entry) for number, band in bands for entry in band.entries]

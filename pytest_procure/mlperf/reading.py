@@ -11,7 +11,7 @@ import csv
 import io
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from .counting import count_accelerators
 from .files import Report, parse_json, read_text
 from .records import Finding, Origin, Power, Precision, Result
 from .score import UNITS, Score, lower_is_better
+from .settling import settle
 
 POWER_UNITS = ("Watts", "millijoules")
 SCENARIOS = {
@@ -52,10 +53,12 @@ class Row:
         """Return the first of these columns as text with plain spaces; a list or object is a fault."""
         for key in keys:
             value = self.values.get(key)
+            if isinstance(value, str):
+                return " ".join(value.split())
             if value is None:
                 continue
-            if isinstance(value, (str, int, float)):
-                return " ".join(str(value).split())
+            if isinstance(value, (int, float)):
+                return str(value)
             self.fault("wrong-type", key, f"expected text, found {type(value).__name__}")
         return ""
 
@@ -84,7 +87,7 @@ class Row:
     def flag(self, key: str) -> bool:
         """Return a column that says yes as true, 1 or "True"."""
         value = self.values.get(key)
-        return value is True or value == 1 or str(value).strip().casefold() in {"true", "1"}
+        return value == 1 or (isinstance(value, str) and value.strip().casefold() in {"true", "1"})
 
 
 def as_number(value: object) -> float | None:
@@ -112,7 +115,7 @@ def read_summary(path: Path, shown: str, report: Report) -> list[Result]:
     name = path.name.removesuffix(".gz").casefold()
     rows = _csv_rows(text, shown, report) if name.endswith(".csv") else _json_rows(text, shown, report)
     results = [made for row in rows if (made := _result(row)) is not None]
-    return _settle(results, report)
+    return settle(results, report)
 
 
 def _json_rows(text: str, shown: str, report: Report) -> Iterable[Row]:
@@ -207,7 +210,7 @@ def _result(row: Row) -> Result | None:
         precision=declared_precision(row.text("weight_data_types"), round_, software, record, scenario),
         power=power,
         power_submission=power is not None or row.flag("has_power"),
-        inferred=row.flag("inferred") or row.values.get("inferred") == 1,
+        inferred=row.flag("inferred"),
         location=row.text("Location"),
         file=row.file,
         where=row.where,
@@ -223,7 +226,8 @@ def _round(row: Row) -> str:
     if not round_:
         row.fault("no-round", "version", f"expected a round such as v5.1, found {stated[:40]!r}")
     for key, pattern in _ROUND_IN.items():
-        other = pattern.search(row.text(key))
+        named = row.values.get(key)
+        other = pattern.search(named) if isinstance(named, str) else None
         if other and round_ and f"v{other[1]}" != round_:
             row.fault("round-contradicted", key, f"it names v{other[1]}, the version column {round_}")
     return round_
@@ -322,82 +326,3 @@ def declared_precision(
         if same and token_model:
             return Precision(declared, kinds, case["why"])
     return Precision(declared, kinds)
-
-
-def _settle(results: list[Result], report: Report) -> list[Result]:
-    """Join power rows to their performance rows; report rows that stand twice, alike or in contradiction."""
-    first: dict[tuple[str, ...], int] = {}
-    settled: list[Result] = []
-    spoilt: set[int] = set()
-    for result in results:
-        key = _identity(result)
-        at = first.get(key)
-        if at is None:
-            first[key] = len(settled)
-            settled.append(result)
-            continue
-        other = settled[at]
-        if result.score is None and result.power is not None and other.power is None:
-            settled[at] = replace(other, power=result.power, power_submission=True)
-        elif other.score is None and other.power is not None and result.power is None:
-            settled[at] = replace(result, power=other.power, power_submission=True)
-        elif result.score == other.score and result.power == other.power:
-            report(
-                Finding("duplicate", result.file, result.where, "", f"it repeats {other.where}; counted once")
-            )
-        else:
-            report(
-                Finding(
-                    "contradiction",
-                    result.file,
-                    result.where,
-                    "Performance_Result",
-                    f"it and {other.where} give two numbers for one result; neither is used",
-                )
-            )
-            spoilt.add(at)
-    for at in spoilt:
-        settled[at] = replace(settled[at], score=None)
-    for result in settled:
-        if result.score is None and result.power is not None:
-            report(
-                Finding(
-                    "lone-power",
-                    result.file,
-                    result.where,
-                    "Power_Result",
-                    "a power figure without the performance it was measured at",
-                )
-            )
-    _check_ids(settled, report)
-    return settled
-
-
-def _identity(result: Result) -> tuple[str, ...]:
-    return (
-        result.round,
-        result.id,
-        result.submitter,
-        result.platform,
-        ",".join(result.suites),
-        result.division,
-        result.benchmark,
-        result.model,
-        result.scenario,
-    )
-
-
-def _check_ids(results: Iterable[Result], report: Report) -> None:
-    owners: dict[str, Result] = {}
-    for result in results:
-        owner = owners.setdefault(result.id, result) if result.id else result
-        if owner.submitter != result.submitter:
-            report(
-                Finding(
-                    "contradiction",
-                    result.file,
-                    result.where,
-                    "ID",
-                    f"{result.id} belongs to {owner.submitter} at {owner.where}",
-                )
-            )

@@ -64,12 +64,10 @@ class Results:
         _, system, benchmark, _, _ = _parts(selector)
         of_system = [one for one in self.rows if one.is_of(system)]
         if not of_system:
-            names = {one.id or f"{one.submitter}:{one.platform}" for one in self.rows}
-            return (
-                unknown("system", system, names)
-                if len(names) <= 20
-                else unknown("system", system, names)[:160]
+            text = unknown(
+                "system", system, {one.id or f"{one.submitter}:{one.platform}" for one in self.rows}
             )
+            return text if len(text) <= 200 else text[:199] + "…"
         of_benchmark = [one for one in of_system if one.benchmark == benchmark]
         if not of_benchmark:
             return f"{system}: " + unknown("benchmark", benchmark, {one.benchmark for one in of_system})
@@ -120,15 +118,13 @@ def load_results(*paths: str | Path) -> Results:
             files.append(summary.name)
             rows += read_summary(summary, summary.name, findings.append)
         if path.is_dir():
-            divisions = find_divisions(path)
-            if not divisions and not summaries:
+            found = _checkout(path, findings)
+            if found is None and not summaries:
                 raise MlperfError(
                     f"{given}: neither a summary file nor a folder closed/, open/ or network/ of a checkout"
                 )
-            for division in divisions:
-                more, described = read_division(division, path, findings.append)
-                runs += more
-                systems += described
+            runs += found[0] if found else []
+            systems += found[1] if found else []
     return Results(
         rows=tuple(_join(rows, runs, systems)),
         runs=tuple(runs),
@@ -136,6 +132,24 @@ def load_results(*paths: str | Path) -> Results:
         findings=tuple(findings),
         files=tuple(files),
     )
+
+
+def _checkout(path: Path, findings: list[Finding]) -> tuple[list[Run], list[System]] | None:
+    """Read every division folder in or below a folder; None if there is none."""
+    runs: list[Run] = []
+    systems: list[System] = []
+    divisions = find_divisions(path)
+    for division in divisions:
+        try:
+            more, described = read_division(division, path, findings.append)
+        except OSError as error:
+            findings.append(
+                Finding("unreadable", division.name, "", "", f"it cannot be read to its end ({error})")
+            )
+            continue
+        runs += more
+        systems += described
+    return (runs, systems) if divisions else None
 
 
 def _summaries(folder: Path, findings: list[Finding]) -> list[Path]:

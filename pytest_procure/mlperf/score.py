@@ -36,8 +36,6 @@ class Score:
     number: float
     unit: str
 
-    __array_ufunc__ = None  # makes numpy scalars hand the comparison over to this class
-
     def __str__(self) -> str:
         return f"{figure(self.number)} {self.unit}"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 
 from pytest_procure.evidence.record import FindingRecord, Record, ResultRecord
@@ -12,6 +13,7 @@ from .visible import one_line, shorten
 
 #: A line breaks here even where the terminal is narrower: below, nothing would be left beside the indent.
 _NARROWEST = 40
+_UNIT = re.compile(r"(%|ns|us|ms|s|[A-Z]{3})(\W|$)")
 _MARKUP = {
     "accept": {"green": True},
     "reject": {"red": True},
@@ -56,11 +58,12 @@ def _row(result: ResultRecord, width: int) -> list[str]:
 
 
 def _why(result: ResultRecord) -> str:
-    """Say what decided: the finding that turned an offer down, every bar of one that was accepted."""
+    """Say what decided: the finding that turned an offer down, the declared bars of one that was accepted."""
     if result["problem"]:
         return one_line(result["problem"])
     if result["verdict"] == "accept":
-        return " · ".join(_numbers(finding) for finding in counted(result)) or one_line(result["sentence"])
+        shown = [f for f in counted(result) if f["source"] == "declared"] or counted(result)
+        return " · ".join(_numbers(finding) for finding in shown) or one_line(result["sentence"])
     finding = finding_of(result)
     if finding is None:
         return one_line(result["sentence"])
@@ -76,7 +79,7 @@ def wrapped(text: str, width: int, *, first: str = "", rest: str = "") -> list[s
     """Break text into lines of at most `width` columns, between words where they are short enough."""
     found: list[str] = []
     line, begun = first, False
-    for word in text.split():
+    for word in _words(text):
         left = word
         gap = " " if begun else ""
         if begun and _columns(line + gap + left) > width:
@@ -88,6 +91,17 @@ def wrapped(text: str, width: int, *, first: str = "", rest: str = "") -> list[s
             left, line, gap = left[len(part) :], rest, ""
         line, begun = line + gap + left, True
     return [*found, line.rstrip()] if line.strip() or not found else found
+
+
+def _words(text: str) -> list[str]:
+    """Split text where it may break: not between a number and its unit."""
+    found: list[str] = []
+    for word in text.split():
+        if found and found[-1][-1].isdigit() and _UNIT.match(word):
+            found[-1] += f" {word}"
+        else:
+            found.append(word)
+    return found
 
 
 def _fitting(word: str, columns: int) -> str:

@@ -3,12 +3,14 @@ import hashlib
 import numpy as np
 import pytest
 import tiny_onnx as tiny
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_procure.backends import OnnxRuntime
 from pytest_procure.backends.onnx_files import external_files
 from pytest_procure.errors import ProvisionError
+
+invariant = settings(deadline=None, derandomize=True, max_examples=60)
 
 
 @pytest.fixture
@@ -66,6 +68,7 @@ def test_weights_inside_a_branch_are_found(folder):
     assert list(external_files(folder / "m.onnx", shown="m.onnx")) == ["w.bin"]
 
 
+@invariant
 @given(cut=st.integers(0, 200), noise=st.binary(max_size=40))
 def test_a_damaged_file_is_left_to_the_runtime(tmp_path_factory, cut, noise):
     path = tmp_path_factory.mktemp("models") / "m.onnx"

@@ -173,6 +173,11 @@ def test_what_cannot_be_meant_is_refused_when_declared(arguments, told):
     assert told in str(refusal.value)
 
 
+def test_a_path_has_to_be_one():
+    with pytest.raises(DeclarationError, match="expected the path of a model file"):
+        OnnxRuntime(b"model")
+
+
 def test_the_set_up_is_disclosed(base):
     described = OnnxRuntime("models/rows.onnx", graph_optimisation="basic", threads=2).load(base).describe()
     assert described["providers"] == ["CPUExecutionProvider"]

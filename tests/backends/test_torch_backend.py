@@ -1,6 +1,7 @@
 import os
 import pickle
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -120,6 +121,27 @@ def test_a_type_that_is_no_float_is_told(linear, tmp_path, dtype):
 
 def test_what_a_function_makes_has_to_be_a_module(torch, tmp_path):
     refuses(TorchModule(dict), tmp_path, "made a dict")
+
+
+def test_a_function_that_fails_is_told(torch, tmp_path):
+    def make():
+        raise FileNotFoundError("vocabulary.json")
+
+    refuses(TorchModule(make), tmp_path, "raised FileNotFoundError: vocabulary.json")
+
+
+def test_scores_of_more_than_classes_are_no_labels(torch, tmp_path):
+    loaded = TorchModule(torch.nn.Identity(), decode="argmax").load(tmp_path)
+    with pytest.raises(TypeError, match=r"expected \(batch, classes\)"):
+        loaded.predict(ROWS[:1, None])
+
+
+def test_threads_hold_in_the_threads_that_serve(torch, linear, tmp_path):
+    before = torch.get_num_threads()
+    loaded = TorchModule(linear, threads=before + 1).load(tmp_path)
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(torch.get_num_threads).result() == before + 1
+    loaded.close()
 
 
 def test_two_candidates_may_share_a_module(linear, tmp_path):

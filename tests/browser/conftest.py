@@ -1,6 +1,7 @@
 """A real Chromium that opens the report. Nothing is skipped: what is missing fails with what to install."""
 
 import shutil
+import subprocess
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parents[1] / "report"))
 
 
-def command(name, package):
+def _command(name, package):
     """Find a command; fail with the package that has it."""
     found = shutil.which(name)
     if found is None:
@@ -25,13 +26,28 @@ def chromium():
         from playwright.sync_api import sync_playwright
     except ImportError:
         pytest.fail("playwright is not installed; install it with `pip install -e .[browser]`", pytrace=False)
-    path = command("chromium", "chromium")
+    path = _command("chromium", "chromium")
     # No sandbox: in a container there is no user to change to. The page is our own.
     flags = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-background-networking"]
     with sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=path, args=flags)
         yield browser
         browser.close()
+
+
+@pytest.fixture
+def paper(tmp_path):
+    """Print a page to PDF and read what stands on it."""
+
+    def printed(page):
+        file = tmp_path / "report.pdf"
+        page.pdf(path=file, prefer_css_page_size=True)
+        pdftotext = _command("pdftotext", "poppler-utils")
+        return subprocess.run(
+            [pdftotext, "-layout", file, "-"], capture_output=True, check=True
+        ).stdout.decode()
+
+    return printed
 
 
 @dataclass

@@ -100,6 +100,11 @@ def test_without_references_nothing_is_accurate():
     assert list(Dataset.from_arrays("a", inputs=[1], references=[1]).scorers) == ["accuracy"]
 
 
+def test_a_failure_message_does_not_print_the_data():
+    data = Dataset.from_arrays("a", inputs=["secret ticket"], references=["secret label"])
+    assert "secret" not in repr(data) + repr(data.slice())
+
+
 def test_records_are_read_by_key():
     records = [
         {"text": "a", "queue": 1, "label": "x", "customer": 3},

@@ -1,11 +1,13 @@
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_procure.datasets import Dataset
 from pytest_procure.datasets.digests import slice_digest
 from pytest_procure.errors import DataError
+
+invariant = settings(deadline=None, derandomize=True, max_examples=60)
 
 PLAIN = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text() | st.binary(),
@@ -54,6 +56,7 @@ def test_references_matter():
     assert len({slice_digest(inputs, references) for references in (None, [0, 1], [1, 0], ["0", "1"])}) == 4
 
 
+@invariant
 @given(st.lists(PLAIN, min_size=1, max_size=3), st.lists(PLAIN, min_size=1, max_size=3))
 def test_plain_data_has_one_digest_and_other_data_another(one, other):
     assert slice_digest(one, None) == slice_digest(list(one), None)

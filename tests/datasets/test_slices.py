@@ -3,11 +3,13 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_procure.datasets import Dataset
 from pytest_procure.errors import DataError, DeclarationError
+
+invariant = settings(deadline=None, derandomize=True, max_examples=60)
 
 STRATA = ["red"] * 60 + ["green"] * 30 + ["blue"] * 10
 
@@ -52,6 +54,7 @@ def test_another_seed_chooses_others(colours):
     assert colours.slice(n=20, seed=1).indices.tolist() != colours.slice(n=20, seed=2).indices.tolist()
 
 
+@invariant
 @given(n=st.integers(1, 99), more=st.integers(1, 99), seed=st.integers(0, 2**64))
 def test_a_larger_slice_begins_with_the_smaller_one_and_repeats_nothing(n, more, seed):
     data = Dataset.from_arrays("a", inputs=np.arange(200))
@@ -60,6 +63,7 @@ def test_a_larger_slice_begins_with_the_smaller_one_and_repeats_nothing(n, more,
     assert len(set(large.tolist())) == n + more
 
 
+@invariant
 @given(
     sizes=st.dictionaries(st.sampled_from("abcdef"), st.integers(1, 30), min_size=1),
     share=st.floats(0.01, 1),

@@ -163,12 +163,9 @@ def test_a_failing_warm_up_does_not_stop_the_run():
 
 def test_garbage_is_not_collected_in_the_window_and_again_after_it():
     seen = []
-    drive(
-        Offer(lambda batch: seen.append(gc.isenabled()) or batch),
-        Numbers(3),
-        Scenario.declare("offline", warmup=0),
-    )
-    assert seen == [False] * 3
+    offer = Offer(lambda batch: seen.append((gc.isenabled(), gc.get_freeze_count() > 0)) or batch)
+    drive(offer, Numbers(3), Scenario.declare("offline", warmup=0))
+    assert seen == [(False, True)] * 3
     assert gc.isenabled()
     assert gc.get_freeze_count() == 0
 

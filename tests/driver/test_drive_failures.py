@@ -231,6 +231,15 @@ def test_what_comes_after_the_end_does_not_reach_the_log(stuck, scenario):
     assert [log.started.tobytes(), log.completed.tobytes(), log.status.tobytes(), list(log.answers)] == before
 
 
+def test_a_run_may_last_longer_than_its_drain_while_answers_come():
+    never = threading.Event()
+    scenario = Scenario.declare("single_stream", drain="400 ms", warmup=0)
+    run = drive(Offer(lambda batch: (never.wait(0.15), batch)[1]), Numbers(4), scenario)
+    assert run.log.window_ns > 400_000_000
+    assert run.log.ok.all()
+    assert run.log.stopped == ""
+
+
 def test_nothing_is_sent_after_the_end(stuck):
     drive(Offer(stuck), Numbers(5), HANGS[0])
     assert stuck.calls == 3

@@ -95,6 +95,13 @@ def test_movement_needs_the_same_platform_chip_and_count(published):
     assert len(movement([before, replace(after, platform="renamed")]).only) == 2
 
 
+def test_a_system_that_stands_twice_in_a_round_has_no_movement(published):
+    before = published.select("5.1-0047/deepseek-r1/Offline")
+    after = published.select("6.0-0040/deepseek-r1/Offline")
+    made = movement([before, replace(before, id="5.1-0048"), after])
+    assert (made.pairs, len(made.only)) == ((), 3)
+
+
 def test_movement_outside_a_compatibility_group_has_no_number(published):
     before = published.select("5.1-0047/deepseek-r1/Offline")
     (one,) = movement([before, replace(published.select("6.0-0040/deepseek-r1/Offline"), round="v6.1")]).pairs

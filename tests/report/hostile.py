@@ -17,9 +17,9 @@ _CHOSEN = {
 }  # fmt: skip
 
 
-def record(text: str) -> Any:
-    """The sample in which everything happened, each of its texts replaced; names stay apart by a number."""
-    return _with(sample.everything(), text)
+def record(text: str, of: Any = sample.everything) -> Any:
+    """A sample, each of its texts replaced; names keep their own beginning, so that they stay apart."""
+    return _with(of(), text)
 
 
 def _with(value: Any, text: str, key: str = "") -> Any:

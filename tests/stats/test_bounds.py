@@ -5,9 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pytest_procure.errors import DomainError
 from pytest_procure.stats import Bounds, round_outward
 
-invariant = settings(deadline=None, derandomize=True, max_examples=60)
+invariant = settings(deadline=None, derandomize=True, max_examples=40)
 numbers = st.floats(-1e9, 1e9)
 
 
@@ -40,6 +41,11 @@ def test_decimal_settings_of_the_caller_do_not_matter():
 def test_no_size_is_too_small_or_too_large(value):
     rounded = round_outward(Bounds(value, value))
     assert rounded.low <= value <= rounded.high
+
+
+def test_no_number_is_no_bound():
+    with pytest.raises(DomainError, match="bounds is nan, expected two numbers"):
+        round_outward(Bounds(0.0, math.nan))
 
 
 @invariant

@@ -1,3 +1,4 @@
+import itertools
 import math
 
 import pytest
@@ -7,7 +8,7 @@ from hypothesis import strategies as st
 from pytest_procure.errors import DomainError
 from pytest_procure.stats import SharePlan, operating_characteristic, plan_share, share_bounds
 
-invariant = settings(deadline=None, derandomize=True, max_examples=60)
+invariant = settings(deadline=None, derandomize=True, max_examples=40)
 
 
 def accepts(n, allowed, share):
@@ -41,15 +42,20 @@ def test_a_flawless_design_needs_no_failures_allowed():
 
 
 @invariant
-@given(st.floats(0.3, 0.95), st.floats(0.2, 1.0), st.floats(0.01, 0.3), st.floats(0.01, 0.3))
+@given(st.floats(0.3, 0.95), st.floats(0.3, 1.0), st.floats(0.01, 0.3), st.floats(0.01, 0.3))
 def test_no_smaller_plan_meets_both_risks(bar, gain, consumer_risk, producer_risk):
     design = bar + gain * (1 - bar)
-    n, allowed = plan_share(bar, design, consumer_risk=consumer_risk, producer_risk=producer_risk)
-    assert accepts(n, allowed, bar) <= consumer_risk + 1e-9
-    assert accepts(n, allowed, design) >= 1 - producer_risk - 1e-9
-    for fewer in range(1, n):
-        best = max((c for c in range(fewer) if accepts(fewer, c, bar) <= consumer_risk - 1e-9), default=None)
-        assert best is None or accepts(fewer, best, design) < 1 - producer_risk + 1e-9
+    plan = plan_share(bar, design, consumer_risk=consumer_risk, producer_risk=producer_risk)
+    at_bar, at_design = operating_characteristic(plan, [bar, design])
+    assert at_bar <= consumer_risk
+    assert at_design >= 1 - producer_risk
+    assert operating_characteristic(plan._replace(n=plan.n - 1), [bar])[0] > consumer_risk
+    n = 1
+    for allowed in range(plan.allowed_failures):
+        n = max(n, allowed + 1)
+        while operating_characteristic(SharePlan(n, allowed), [bar])[0] > consumer_risk:
+            n += 1
+        assert operating_characteristic(SharePlan(n, allowed), [design])[0] < 1 - producer_risk
 
 
 @invariant
@@ -72,7 +78,7 @@ def test_operating_characteristic_at_bar_and_design():
 def test_a_better_offer_is_accepted_more_often(n, data, shares):
     plan = SharePlan(n, data.draw(st.integers(0, n)))
     curve = operating_characteristic(plan, sorted(shares)).tolist()
-    assert all(worse <= better + 1e-12 for worse, better in zip(curve, curve[1:], strict=False))
+    assert all(worse <= better + 1e-12 for worse, better in itertools.pairwise(curve))
 
 
 @pytest.mark.parametrize(
@@ -97,7 +103,7 @@ def test_a_better_offer_is_accepted_more_often(n, data, shares):
         (lambda: plan_share(0.9, 0.95, consumer_risk=0.1, producer_risk=0), r"producer_risk is 0, expected"),
         (
             lambda: plan_share(0.95, 0.95001, consumer_risk=0.05, producer_risk=0.1),
-            r"design is 0.95001, expected a share farther above the bar of 0.95: .* more than 1048576 failures",
+            r"design is 0.95001, expected a share farther above the bar of 0.95: .* more than 1048576",
         ),
         (lambda: operating_characteristic(SharePlan(0, 0), [0.5]), r"plan.n is 0, expected a whole number"),
         (

@@ -1,0 +1,43 @@
+# Each target sets up what it needs, in a virtual environment of its own; a machine with Python is enough.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: demo test test-browser lint format bench clean
+
+demo: $(VENV)/.demo  ## two vendors, one insurer: ends with procure-report/report.html
+	$(BIN)/python -m pytest example_suite --procure-report --procure-award any
+
+test: $(VENV)/.test  ## all tests that need Python only
+	$(BIN)/python -m pytest
+
+test-browser: $(VENV)/.test $(VENV)/.browser  ## the report in a real Chromium (Debian: apt-get install chromium poppler-utils)
+	$(BIN)/python -m pytest -m browser
+
+lint: $(VENV)/.test $(VENV)/.lint  ## formatting, lint, types
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/pyright
+
+format: $(VENV)/.lint
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: $(VENV)/.test  ## what a query costs in the driver itself
+	$(BIN)/python benchmarks/driver.py
+
+clean:
+	rm -rf $(VENV) procure-report .pytest_cache .mypy_cache .ruff_cache .hypothesis
+
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)
+
+# One stamp an extra; it is older than pyproject.toml when the dependencies have changed.
+$(VENV)/.demo: pyproject.toml | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --editable '.[onnx]'
+	touch $@
+
+$(VENV)/.%: pyproject.toml | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --editable '.[$*]'
+	touch $@

@@ -1,0 +1,125 @@
+"""The buyer's data: which dataset a test is about, when it is made, and what a suite may put in its place."""
+
+READS = """
+@pytest.mark.bar("accuracy", at_least=0.9)
+def test_reads(procure):
+    procure.run()
+"""
+OFFER = """
+@pytest.hookimpl(optionalhook=True)
+def pytest_procure_candidates():
+    return [Candidate(name, backend=answers(1.0)) for name in ("one", "two")]
+"""
+
+
+def counted(suite):
+    """A conftest whose dataset counts how often it is made; gives the file that it counts in."""
+    made = suite.path / "made.txt"
+    suite.conftest(
+        OFFER
+        + f"""
+def make():
+    with open({str(made)!r}, "a") as file:
+        file.write("made")
+    return numbers()
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_procure_datasets():
+    return {{"numbers": make}}
+"""
+    )
+    return made
+
+
+def test_a_dataset_is_made_once_for_all_tests_and_candidates(suite):
+    made = counted(suite)
+    suite.tests(READS + READS.replace("test_reads", "test_reads_again"))
+    assert suite.run().status == 0
+    assert made.read_text() == "made"
+
+
+def test_a_dataset_is_not_made_before_a_test_needs_it(suite):
+    made = counted(suite)
+    suite.tests(READS)
+    assert suite.run("--collect-only").status == 0
+    assert not made.exists()
+
+
+def test_the_name_of_the_only_dataset_may_be_left_out(suite):
+    suite.offers(good=1.0)
+    suite.tests("@pytest.mark.dataset_slice(n=50)" + READS)
+    (run,) = suite.run("--procure-report").results["test_reads[good]"]["runs"]
+    assert (run["slice"]["name"], run["slice"]["n"]) == ("numbers", 50)
+
+
+def test_two_datasets_and_no_name_are_a_usage_error(suite):
+    suite.conftest(OFFER + "def pytest_procure_datasets(): return {'north': numbers, 'south': numbers}")
+    suite.tests(READS)
+    said = suite.mistake()
+    assert said.startswith("test_it.py::test_reads: there are 2 datasets, so name one")
+
+
+def test_an_unknown_dataset_is_a_usage_error_with_the_nearest_name(suite):
+    suite.offers(good=1.0)
+    suite.tests("@pytest.mark.dataset_slice('number')" + READS)
+    assert "unknown dataset `number`; did you mean `numbers`?" in suite.mistake()
+
+
+def test_no_dataset_is_a_usage_error(suite):
+    suite.conftest(OFFER)
+    suite.tests(READS)
+    assert "there is no dataset; return one from `pytest_procure_datasets`" in suite.mistake()
+
+
+def test_datasets_of_all_conftests_above_are_known_and_the_nearest_counts(suite):
+    suite.conftest(OFFER + "def pytest_procure_datasets(): return {'far': numbers, 'both': numbers}")
+    suite.conftest(
+        "def pytest_procure_datasets(): return {'both': lambda: numbers(60)}",
+        folder="near",
+    )
+    suite.tests(
+        "@pytest.mark.dataset_slice('far')"
+        + READS
+        + "\n@pytest.mark.dataset_slice('both')"
+        + READS.replace("test_reads", "test_nearest"),
+        name="near/test_it.py",
+    )
+    results = suite.run("--procure-report").results
+    assert results["test_reads[one]"]["runs"][0]["slice"]["of"] == 400
+    assert results["test_nearest[one]"]["runs"][0]["slice"]["of"] == 60
+
+
+def test_a_dataset_that_cannot_be_made_is_told_in_a_sentence(suite):
+    suite.conftest(OFFER + "def pytest_procure_datasets(): return {'lost': lambda: open('/no/such/file')}")
+    suite.tests(READS)
+    ended = suite.run()
+    assert ended.status == 1
+    assert "procure: dataset `lost` could not be made: FileNotFoundError" in ended.text
+    assert ended.quiet
+
+
+def test_a_hook_for_datasets_that_raises_is_a_usage_error_in_one_line(suite):
+    suite.conftest(OFFER + "def pytest_procure_datasets(): raise RuntimeError('the archive is closed')")
+    suite.tests(READS)
+    assert "`pytest_procure_datasets` raised RuntimeError: the archive is closed" in suite.mistake()
+
+
+def test_a_suite_may_put_its_own_dataset_in_place(suite):
+    path = suite.offers(good=1.0)
+    path.write_text(
+        path.read_text() + "\n@pytest.fixture(scope='session')\ndef dataset():\n    return numbers(70)\n"
+    )
+    suite.tests("@pytest.mark.dataset_slice(n=60)" + READS)
+    (run,) = suite.run("--procure-report").results["test_reads[good]"]["runs"]
+    assert (run["slice"]["n"], run["slice"]["of"]) == (60, 70)
+
+
+def test_a_suite_may_put_its_own_slice_in_place(suite):
+    path = suite.offers(good=1.0)
+    path.write_text(
+        path.read_text()
+        + "\n@pytest.fixture(scope='session')\ndef dataset_slice(dataset):\n    return dataset.slice(n=50)\n"
+    )
+    suite.tests(READS)
+    (run,) = suite.run("--procure-report").results["test_reads[good]"]["runs"]
+    assert run["slice"]["n"] == 50

@@ -1,0 +1,68 @@
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pytest_procure.errors import DomainError
+from pytest_procure.stats import launch_mean_bounds
+
+invariant = settings(deadline=None, derandomize=True, max_examples=40)
+values = st.lists(st.floats(-1e6, 1e6), min_size=2, max_size=30)
+
+
+def test_interleaved_throughput_as_a_ratio_on_logs():
+    ours, theirs = np.array([101.2, 99.8, 103.1, 100.5]), np.array([96.4, 97.0, 98.2, 96.9])
+    bounds = launch_mean_bounds(np.log(ours / theirs), confidence=0.975)
+    assert (math.exp(bounds.low), math.exp(bounds.high)) == pytest.approx((1.025118378, 1.05791763), abs=1e-8)
+
+
+def test_paired_difference_of_15_against_25_in_a_thousand():
+    difference = [1.0] * 15 + [-1.0] * 25 + [0.0] * 960
+    bounds = launch_mean_bounds(difference, confidence=0.975)
+    # 1.9623414611 is the 0.975 quantile of t with 999 degrees of freedom.
+    assert (bounds.high - bounds.low) / 2 / 1.9623414611 == pytest.approx(0.006319805372, abs=1e-11)
+    assert (bounds.low + bounds.high) / 2 == pytest.approx(-0.01, abs=1e-12)
+
+
+def test_two_launches_say_little():
+    # 6.3137515 is the 0.95 quantile of t with 1 degree of freedom.
+    assert launch_mean_bounds([99.0, 101.0], confidence=0.95) == pytest.approx((93.6862485, 106.3137515))
+
+
+@invariant
+@given(values, st.randoms(use_true_random=False))
+def test_the_order_of_launches_does_not_matter(launches, random):
+    shuffled = random.sample(launches, len(launches))
+    assert launch_mean_bounds(shuffled, confidence=0.95) == launch_mean_bounds(launches, confidence=0.95)
+
+
+@invariant
+@given(values, st.floats(0.6, 0.99))
+def test_more_confidence_widens_the_bounds(launches, confidence):
+    loose = launch_mean_bounds(launches, confidence=confidence)
+    strict = launch_mean_bounds(launches, confidence=confidence + 0.005)
+    assert strict.low <= loose.low <= loose.high <= strict.high
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            lambda: launch_mean_bounds([5.0], confidence=0.95),
+            r"values_per_launch has 1 values, expected at least 2",
+        ),
+        (
+            lambda: launch_mean_bounds([5.0, math.inf], confidence=0.95),
+            r"values_per_launch\[1\] is inf, expected",
+        ),
+        (
+            lambda: launch_mean_bounds([5.0, 6.0], confidence=1.0),
+            r"confidence is 1.0, expected a number above 0.5",
+        ),
+    ],
+)
+def test_a_value_outside_the_domain_is_named_with_what_was_expected(call, message):
+    with pytest.raises(DomainError, match=message):
+        call()
