@@ -22,5 +22,7 @@ assert abs(accuracy["estimate"]["number"] - 667 / 797) < 1e-9, accuracy
 assert accuracy["high"]["number"] < accuracy["bar"]["number"], accuracy
 for said in ("Accepted", "Not accepted", accuracy["estimate"]["text"], accuracy["high"]["text"]):
     assert said in html, f"the report does not say {said!r}"
-assert all((folder / run["log"]).is_file() for q in record["requirements"] for r in q["results"] for run in r["runs"])
+logs = [run["log"] for q in record["requirements"] for result in q["results"] for run in result["runs"]]
+assert logs, "the demo kept no request logs"
+assert all((folder / log).is_file() for log in logs), logs
 print(f"demo: {record['outcome']['sentence']} vendor B read {accuracy['estimate']['text']}")

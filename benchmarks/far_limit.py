@@ -11,6 +11,7 @@ from dataclasses import replace
 from decimal import Decimal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pytest_procure.decision import Policy, decide
 from pytest_procure.metrics import metric
@@ -23,18 +24,21 @@ WARM_UP = 6_000
 SCALE = 1e6  # ns a mean service
 
 
-def latencies(rng, runs, n, utilisation, cv2, warm_up=WARM_UP):
-    """Times from arrival to completion, `(runs, n)`, in mean services; Lindley's recursion."""
+def latencies(
+    rng: np.random.Generator, shape: tuple[int, int], utilisation: float, cv2: float
+) -> NDArray[np.float64]:
+    """Times from arrival to completion, `shape` = (runs, n), in mean services; Lindley's recursion."""
+    runs, n = shape
     sigma2 = np.log(1 + cv2)
-    service = rng.lognormal(-sigma2 / 2, np.sqrt(sigma2), (runs, n + warm_up))
-    gaps = rng.exponential(1 / utilisation, (runs, n + warm_up))
+    service = rng.lognormal(-sigma2 / 2, np.sqrt(sigma2), (runs, n + WARM_UP))
+    gaps = rng.exponential(1 / utilisation, (runs, n + WARM_UP))
     walk = np.cumsum(service[:, :-1] - gaps[:, 1:], axis=1)
     walk = np.concatenate([np.zeros((runs, 1)), walk], axis=1)
     wait = walk - np.minimum.accumulate(np.minimum(walk, 0), axis=1)
-    return (wait + service)[:, warm_up:]
+    return (wait + service)[:, WARM_UP:]
 
 
-def main():
+def main() -> None:
     """Print a table: a line a cell."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--runs", type=int, default=1_500)
@@ -45,11 +49,11 @@ def main():
     print("cv2  utilisation  metric        n  wrongly accepted  without exemption  exemption applied")
     for cv2 in (1.0, 4.0):
         for utilisation in UTILISATIONS:
-            long = np.concatenate([latencies(rng, 20, 200_000, utilisation, cv2, 20_000) for _ in range(6)])
+            long = np.concatenate([latencies(rng, (20, 200_000), utilisation, cv2) for _ in range(6)])
             limits = {q: np.quantile(long, q) * SCALE for q in (0.9, 0.95, 0.99)}
             for n in SIZES:
                 count = runs if n <= 5_000 else max(1, runs // 3)
-                values = (latencies(rng, count, n, utilisation, cv2) * SCALE).astype(np.int64)
+                values = (latencies(rng, (count, n), utilisation, cv2) * SCALE).astype(np.int64)
                 for q, limit in limits.items():
                     wrong, wrong_without, applied = 0, 0, 0
                     name = f"latency.p{q * 100:g}"

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from .datasets import Dataset as Dataset
     from .datasets import DatasetSlice as DatasetSlice
     from .errors import ProcureError as ProcureError
+    from .mlperf.reference import PublishedScore as PublishedScore
     from .procure import Procure as Procure
     from .result import Result as Result
     from .scenarios import Scenario as Scenario
@@ -47,6 +48,7 @@ _HOMES = {
     "OnnxRuntime": "backends.onnxruntime",
     "Procure": "procure",
     "ProcureError": "errors",
+    "PublishedScore": "mlperf.reference",
     "Quantity": "units",
     "RequestPrice": "candidates",
     "Result": "result",

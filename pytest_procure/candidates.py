@@ -13,11 +13,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Context, Decimal, localcontext
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .backends.protocol import Backend
 from .errors import DeclarationError
 from .units import Quantity, duration, money
+
+if TYPE_CHECKING:  # only suites that name published scores read them
+    from .mlperf.reference import PublishedScore
 
 _LONGEST_NAME = 80
 #: Prices are divided with this many digits whatever the calling code did to its own decimal context.
@@ -212,7 +215,8 @@ class Candidate:
     """One offer: the pair of hardware and software that is measured, and its price.
 
     `backend` is a declared backend or any callable that answers a batch. `max_batch` and `max_wait` override
-    the scenario's batch policy, and the report says so.
+    the scenario's batch policy, and the report says so. `published` names an MLPerf score that stands beside
+    the offer as context.
     """
 
     name: str
@@ -225,6 +229,7 @@ class Candidate:
     max_batch: int | None
     max_wait: Quantity | None
     notes: str
+    published: PublishedScore | None
 
     def __init__(  # noqa: PLR0913 - keywords only, one for each thing that an offer states
         self,
@@ -239,6 +244,7 @@ class Candidate:
         max_batch: int | None = None,
         max_wait: Quantity | str | None = None,
         notes: str = "",
+        published: PublishedScore | None = None,
     ) -> None:
         _set(self, name=checked_name(name, what="candidate"), backend=_backend(backend, name))
         stated = {
@@ -259,7 +265,7 @@ class Candidate:
         wait = None if max_wait is None else duration(max_wait, what="max_wait")
         if wait is not None and wait.number < 0:
             raise DeclarationError(f"`max_wait` of candidate `{name}` is {wait}; expected 0 or longer")
-        _set(self, price=price, max_batch=max_batch, max_wait=wait)
+        _set(self, price=price, max_batch=max_batch, max_wait=wait, published=published)
 
     def describe(self) -> dict[str, Any]:
         """What the offer states, as plain JSON data; the loaded backend describes itself."""

@@ -1,9 +1,9 @@
 """The fixtures. A suite may override each of them the pytest way.
 
 _procure_offer ──► candidate ──► backend ──┐
-_procure_slice ──► dataset_slice ──────────┼──► procure
-              └──► dataset                 │
-                          gpu              │
+_procure_slice ─┬► dataset ──┐             ├──► procure
+                └────────────┴► dataset_slice ─┘
+                          gpu
 """
 
 from __future__ import annotations
@@ -78,10 +78,10 @@ def dataset(_procure_slice: SliceAsked) -> Dataset:
 
 
 @pytest.fixture(scope="session")
-def dataset_slice(_procure_slice: SliceAsked) -> DatasetSlice:
-    """The samples that the test's `dataset_slice` mark asks for."""
+def dataset_slice(_procure_slice: SliceAsked, dataset: Dataset) -> DatasetSlice:
+    """The samples of `dataset` that the test's `dataset_slice` mark asks for."""
     with told():
-        return _procure_slice.choose()
+        return _procure_slice.choose(dataset)
 
 
 @pytest.fixture(scope="session")
@@ -101,7 +101,7 @@ def procure(
     candidate: Candidate,
     backend: Any,
     dataset_slice: DatasetSlice,
-) -> Procure:
+) -> Generator[Procure]:
     """Run the marked scenario on the candidate, and hold what is measured against the bars."""
     from .cases import Case, check_labels  # noqa: PLC0415 - only sessions that use us pay
     from .procure import Procure  # noqa: PLC0415 - the same
@@ -116,4 +116,6 @@ def procure(
     trial.case = Case(candidate, requirement.bars, trial.policy)
     trial.disclosed = dict(loaded.describe())
     shown = progress(request.config, f"{candidate.name}, {requirement.scenario.name}")
-    return Procure(trial.case, loaded, dataset_slice, requirement.scenario, progress=shown)
+    yield Procure(trial.case, loaded, dataset_slice, requirement.scenario, progress=shown)
+    if loaded is not backend:
+        loaded.close()

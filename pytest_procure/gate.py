@@ -10,7 +10,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from .evidence.record import CandidateRecord, Outcome, RequirementRecord, ResultRecord, VerdictWord
+from .evidence.record import (
+    CandidateRecord,
+    Outcome,
+    PublishedRecord,
+    RequirementRecord,
+    ResultRecord,
+    VerdictWord,
+)
 
 Award = Literal["all", "any"]
 
@@ -45,6 +52,7 @@ class Gate:
     failed: set[str] = field(default_factory=set)  # tests that failed or erred in any phase, ours or foreign
     not_bars: set[str] = field(default_factory=set)  # those that failed otherwise than by their bars
     notes: list[str] = field(default_factory=list)
+    published: dict[str, PublishedRecord] = field(default_factory=dict)  # context, by what it stands beside
 
     def expect(self, expected: Iterable[Expected], candidates: dict[str, dict[str, Any]]) -> None:
         """Register requirements and the offers they are asked of."""

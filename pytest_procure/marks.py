@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -14,8 +14,13 @@ from .candidates import Candidate
 from .errors import DeclarationError, ProcureError, unknown
 from .scenarios import Scenario
 
+if TYPE_CHECKING:
+    from .mlperf.distance import Task
+    from .mlperf.reference import PublishedScore
+
 _BAR_ARGUMENTS = ("at_least", "at_most", "design")
 _SLICE_ARGUMENTS = ("n", "seed", "stratify", "where")
+_PUBLISHED = ("round", "benchmark", "scenario", "system", "results", "retrieved")
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +91,44 @@ def slice_rule(definition: Any) -> tuple[str | None, dict[str, Any]]:
     return (mark.args[0] if mark.args else None), rule
 
 
+def published_of(item: pytest.Item) -> list[PublishedScore]:
+    """Read the `mlperf_context` marks: published scores that stand beside the requirement as context."""
+    marks = list(item.iter_markers("mlperf_context"))
+    if not marks:
+        return []
+    from .mlperf.reference import PublishedScore  # noqa: PLC0415 - only suites that name scores read them
+
+    found = []
+    for mark in marks:
+        for argument in mark.kwargs:
+            if argument not in _PUBLISHED:
+                raise _wrong(item, "mlperf_context", unknown("argument", argument, _PUBLISHED))
+        missing = [name for name in _PUBLISHED if name not in mark.kwargs and name != "retrieved"]
+        if mark.args or missing:
+            raise _wrong(item, "mlperf_context", f"expected {', '.join(f'{name}=' for name in _PUBLISHED)}")
+        found.append(PublishedScore(**mark.kwargs))
+    return found
+
+
+def task_of(item: pytest.Item, marks: Declared, candidates: Sequence[Candidate]) -> Task:
+    """Put our task in the words in which a published result's is held against it."""
+    from .mlperf.distance import Task  # noqa: PLC0415 - the same
+
+    bars = {bar.metric.kind: f"{bar.metric.name} {bar.sense} {bar.limit}" for bar in reversed(marks.bars)}
+    scenario = marks.scenario
+    return Task(
+        dataset=slice_rule(item)[0] or "",
+        quality=bars.get("quality", ""),
+        scenario=scenario.name,
+        traffic=scenario.label,
+        precision=", ".join(dict.fromkeys(c.precision for c in candidates if c.precision)),
+        stack=", ".join(dict.fromkeys(type(c.backend).__name__ for c in candidates)),
+        batch=f"at most {scenario.max_batch} a batch",
+        pipeline="single model",
+        latency=bars.get("latency", ""),
+    )
+
+
 def question_of(item: pytest.Item) -> str:
     """Give the committee's question: the first paragraph of the test's docstring, or its name in words."""
     written = inspect.getdoc(getattr(item, "obj", None)) or ""
@@ -96,10 +139,15 @@ def question_of(item: pytest.Item) -> str:
 
 def requirement_id(item: pytest.Item, candidate: str) -> str:
     """Give the node id without the candidate: what all candidates of one requirement share."""
-    stem, bracket, parameters = item.nodeid.partition("[")
-    if not bracket:
-        return stem
-    rest = f"-{parameters.removesuffix(']')}-".replace(f"-{candidate}-", "-", 1).strip("-")
+    named = getattr(item, "originalname", item.name)
+    stem = item.nodeid.removesuffix(item.name) + named
+    parameters = item.name.removeprefix(named).removeprefix("[").removesuffix("]")
+    rest = f"-{parameters}-"
+    for written in (candidate, candidate.encode("unicode_escape").decode("ascii")):  # pytest escapes ids
+        if f"-{written}-" in rest:
+            rest = rest.replace(f"-{written}-", "-", 1)
+            break
+    rest = rest.strip("-")
     return f"{stem}[{rest}]" if rest else stem
 
 

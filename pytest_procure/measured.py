@@ -102,6 +102,11 @@ class Measured:
         return self._compare(">=", other, role(sys._getframe(1)))
 
     def _compare(self, operator: Operator, other: Any, stands: Role | None) -> bool:
+        comparable = isinstance(other, (Real, str, Decimal, Quantity, Measured)) and not isinstance(
+            other, bool
+        )
+        if not comparable:
+            return NotImplemented  # what knows better may say why, as a published score does
         return self._recorder.compare(self._measurement, operator, self._limit(other), stands)
 
     def _limit(self, other: Any) -> Quantity:
@@ -110,8 +115,6 @@ class Measured:
             raise TypeError(f"{self!r} and {other!r} are both measured; hold each against a bar of its own")
         if isinstance(other, Real) and not isinstance(other, (bool, int, float)):
             other = float(other)  # a numpy scalar
-        if isinstance(other, bool) or not isinstance(other, (int, float, str, Decimal, Quantity)):
-            raise TypeError(f"{self!r} cannot be compared with {type(other).__name__}")
         try:
             limit = quantity(other)
         except DeclarationError as error:

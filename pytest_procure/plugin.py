@@ -35,6 +35,7 @@ __all__ = [
 _MARKS = (
     "scenario(name, **conditions): the traffic, as in scenario('server', qps=40) (pytest-procure)",
     "dataset_slice(name, n=, seed=, stratify=, where=): the part of the buyer's data (pytest-procure)",
+    "mlperf_context(round=, benchmark=, scenario=, system=, results=): a published score (pytest-procure)",
     "bar(metric, at_least= | at_most=, design=): what the offer has to show (pytest-procure)",
 )
 _INI = {

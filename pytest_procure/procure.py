@@ -62,7 +62,7 @@ class Procure:
         try:
             execution = self._execute(on, chosen)
         finally:
-            if on is not self._backend:
+            if on is not self._backend and on is not backend:
                 on.close()
         return self._case.add(execution, declared=not own)
 

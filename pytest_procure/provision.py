@@ -47,8 +47,8 @@ class Provisioned:
         self.loaded = self._load()
 
     def close(self) -> None:
-        """Release it, unless a call still runs in it."""
-        if not self.hung:
+        """Release what was loaded here, unless a call still runs in it."""
+        if self._declared is not None and not self.hung:
             self.loaded.close()
 
     def _load(self) -> LoadedBackend:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -22,12 +22,15 @@ from .errors import ProcureError, unknown
 from .evidence import pack
 from .evidence.record import FORMAT, VERSION, Record, RequirementRecord
 from .gate import Expected, Gate
-from .marks import declared, priced, question_of, requirement_id, slice_rule
+from .marks import declared, priced, published_of, question_of, requirement_id, slice_rule, task_of
 from .suite import Offer, Suite
 from .telemetry.environment import environment
 from .telemetry.nvml import gpus
 from .trials import Requirement, Trial
 from .wording import decision_rule
+
+if TYPE_CHECKING:
+    from .mlperf.reference import PublishedScore
 
 #: Usage errors shown at once; the rest come after these are mended.
 _SHOWN_PROBLEMS = 10
@@ -126,7 +129,7 @@ class Session:
         self._write_register()
 
     def _refuse(self, items: list[pytest.Item]) -> None:
-        """Raise the mistakes; from a worker, which cannot, send them to the controller and collect nothing."""
+        """Raise the mistakes; a worker, which cannot, sends them to the controller and collects nothing."""
         told = [f"procure: {problem}" for problem in dict.fromkeys(self.problems)][:_SHOWN_PROBLEMS]
         if self.register_file is None:
             raise pytest.UsageError(*told)
@@ -139,6 +142,10 @@ class Session:
             offers = [] if offer is None else self.suite.offers(item.ihook)
             offered = [o.candidate for o in offers if not selected or o.candidate.name in selected]
             priced(marks.bars, offered, item)
+            for about, score, base in self._published(item, offers):
+                key = f"{about}: {score}"
+                if key not in self.gate.published:
+                    self.gate.published[key] = score.record(base, task_of(item, marks, offered), about)
         except ProcureError as error:
             self._problem(item, error)
             return
@@ -156,6 +163,18 @@ class Session:
         expected = Expected(requirement.id, requirement.question, marks.scenario.label, item.nodeid, name)
         self.gate.expect([expected], stated or {name: _unstated(name)})
 
+    def _published(
+        self, item: pytest.Item, offers: Sequence[Offer]
+    ) -> list[tuple[str, PublishedScore, Path]]:
+        """List the published scores that stand beside a requirement, and beside its candidates."""
+        marked = [(question_of(item), score, item.path.parent) for score in published_of(item)]
+        offered = [
+            (offer.candidate.name, offer.candidate.published, offer.base)
+            for offer in offers
+            if offer.candidate.published is not None
+        ]
+        return [*marked, *offered]
+
     def policy(self, candidates: int) -> Policy:
         """Give the decision rule's risks; under `--procure-award any` the candidates share the consumer's."""
         risk = Policy().consumer_risk
@@ -166,6 +185,7 @@ class Session:
             told = {
                 "expected": [asdict(each) for each in self.gate.expected.values()],
                 "candidates": self.gate.candidates,
+                "published": self.gate.published,
             }
             Path(self.register_file).write_text(json.dumps(told), encoding="utf-8")
 
@@ -175,6 +195,7 @@ class Session:
         path.unlink()
         self.problems += told.get("problems", ())
         self.gate.expect((Expected(**each) for each in told.get("expected", ())), told.get("candidates", {}))
+        self.gate.published.update(told.get("published", {}))
 
     # -- record -------------------------------------------------------------------------------------------
 
@@ -217,6 +238,7 @@ class Session:
             "candidates": candidates,
             "requirements": requirements,
             "datasets": list(slices.values()),
+            "published": list(self.gate.published.values()),
             "environment": environment(),
             "notes": self._notes(),
         }

@@ -60,9 +60,11 @@ class SliceAsked:
     source: Source
     rule: Mapping[str, Any]
 
-    def choose(self) -> DatasetSlice:
-        """Make the slice; `DataError` if it cannot be made."""
-        return self.source.dataset().slice(**self.rule)
+    def choose(self, dataset: object) -> DatasetSlice:
+        """Make the slice of `dataset`, which a suite may have put in place; `DataError` if it cannot be made."""
+        if not isinstance(dataset, Dataset):
+            raise DataError(f"the `dataset` fixture gave {type(dataset).__name__}; expected a `Dataset`")
+        return dataset.slice(**self.rule)
 
 
 class Suite:
@@ -152,6 +154,8 @@ class Suite:
                 answers = alone(config=self._config)
             except ProcureError as error:
                 raise type(error)(f"{_place(file)}: {error}") from error
+            except Exception as error:
+                raise DeclarationError(f"`{hook}` raised {type(error).__name__}: {error}") from error
             for given in answers:
                 yield given, base
 

@@ -68,6 +68,8 @@ class Quantity:
         """Make a quantity, reading floats by their shortest decimal form. Refuses NaN and infinity."""
         unit = _ALIASES.get(unit, unit)
         dimension_of(unit)
+        if not isinstance(number, (int, float, str, Decimal)):
+            number = float(number)  # numpy's scalars; a published score refuses, and says why
         try:
             exact = number if isinstance(number, Decimal) else Decimal(str(number))
         except InvalidOperation:

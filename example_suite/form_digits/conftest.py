@@ -10,8 +10,7 @@ from pytest_procure import Candidate, Dataset, HourlyPrice, OnnxRuntime
 DATA = Path(__file__).parent / "data"
 
 CAVEATS = (
-    "The brighter scans are simulated: the clean images rendered brighter and paler (paper 250, contrast 90 of "
-    "255 grey levels).",
+    "The brighter scans are simulated: the clean images, rendered brighter and paler.",
     "The writers of these digits also wrote the training images, so nothing is said about new writers.",
     "The clean and the brighter set are the same 797 images rendered twice, not 1,594 independent ones.",
 )
@@ -39,7 +38,7 @@ def pytest_procure_candidates():
             vendor="Vendor B",
             precision="int8",
             backend=OnnxRuntime("models/vendor-b-int8-recalibrated.onnx", decode="argmax", threads=1),
-            price=HourlyPrice("0.25 USD", utilisation=0.50, source="offer B, second round", date="2026-11-20"),
+            price=HourlyPrice("0.25 USD", utilisation=0.50, source="offer B, round 2", date="2026-11-20"),
             notes="The same int8 network, calibrated half on clean and half on brighter training images.",
         ),
     ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.metadata
+import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
@@ -83,6 +84,11 @@ class OnnxRuntime:
     def load(self, base: Path) -> LoadedOnnxRuntime:
         """Make the session. Raises `ProvisionError` if the model, the runtime or a provider is not there."""
         refuse_mixed_distributions()
+        if os.environ.get("ORT_LOAD_CONFIG_FROM_MODEL") == "1":
+            raise ProvisionError(
+                f"ORT_LOAD_CONFIG_FROM_MODEL=1 would let `{self.path}` bring its own session settings, "
+                "not the declared ones; unset it"
+            )
         try:
             onnxruntime: Any = importlib.import_module("onnxruntime")  # an extra, and slow to import
         except ImportError:
@@ -100,8 +106,6 @@ class OnnxRuntime:
                 providers=providers,
                 # Never a second attempt on the CPU, neither now nor in a run.
                 enable_fallback=0,
-                # A model file must not bring its own session settings.
-                read_config_from_model=0,
             )
         except Exception as error:  # noqa: BLE001 - onnxruntime raises subclasses of Exception itself
             raise ProvisionError(self._refusal(error, file, providers, onnxruntime.__version__)) from None

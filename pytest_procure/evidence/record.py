@@ -119,6 +119,20 @@ class CandidateRecord(TypedDict):
     sentence: str
 
 
+class PublishedRecord(TypedDict):
+    """A published MLPerf score beside a requirement or an offer: context, never evidence."""
+
+    about: str  # what it stands beside
+    score: str  # number and unit, as published
+    citation: str  # in the form that MLCommons asks for
+    footnote: str
+    evidence_class: str  # "public reference"
+    rows: list[dict[str, str]]  # {"aspect", "published", "ours", "verdict": same | differs | unknown}
+    transfers: str  # the sentence on what carries over
+    can: list[str]  # what may be read from the score
+    cannot: list[str]
+
+
 class Outcome(TypedDict):
     """The decision."""
 
@@ -149,6 +163,7 @@ class Record(TypedDict):
     candidates: list[CandidateRecord]
     requirements: list[RequirementRecord]
     datasets: list[dict[str, Any]]  # describe() of each slice used, once
+    published: list[PublishedRecord]  # public benchmarks as context
     environment: dict[str, Any]
     notes: list[str]  # things to know: workers, deselections, foreign failures
 

@@ -127,6 +127,16 @@ def test_a_provider_that_runs_nothing_is_refused_even_with_the_cpu_allowed(base)
     refuses(both, base, IDLE, "none of the model's nodes", "CPUExecutionProvider: 1")
 
 
+def test_a_provider_that_fails_in_a_run_is_not_replaced_by_the_cpu(base):
+    # onnxruntime's own switch; a provider that fails takes an accelerator to see.
+    assert OnnxRuntime("models/rows.onnx").load(base)._session._enable_fallback is False
+
+
+def test_a_model_cannot_bring_its_own_session_settings(base, monkeypatch):
+    monkeypatch.setenv("ORT_LOAD_CONFIG_FROM_MODEL", "1")
+    refuses(OnnxRuntime("models/rows.onnx"), base, "ORT_LOAD_CONFIG_FROM_MODEL=1", "unset it")
+
+
 def test_two_distributions_in_one_environment_are_refused(base, monkeypatch):
     site = base / "site"
     for name in ("onnxruntime", "onnxruntime_gpu"):

@@ -80,6 +80,11 @@ def test_strata_get_their_share_to_the_nearest_seat(sizes, share, seed):
         assert abs(count - n * sizes[name] / len(labels)) < 1
 
 
+def test_the_seat_left_over_goes_to_the_largest_remainder():
+    data = Dataset.from_arrays("a", inputs=np.arange(10), strata=["a"] * 3 + ["b"] * 7)
+    assert data.slice(n=4, stratify=True).describe()["strata"] == {"a": 1, "b": 3}  # of 1.2 and 2.8
+
+
 def test_a_tie_of_strata_goes_to_the_first_by_name():
     data = Dataset.from_arrays("a", inputs=np.arange(4), strata=["b", "b", "a", "a"])
     assert data.slice(n=1, stratify=True).describe()["strata"] == {"a": 1, "b": 0}
@@ -171,8 +176,9 @@ def test_a_batch_of_a_list_is_a_list():
     assert Dataset.from_arrays("a", inputs=["x", "y", "z"]).slice().take(np.array([2, 0])) == ["z", "x"]
 
 
-def test_neighbours_are_not_copied(colours):
+def test_neighbours_are_neither_copied_nor_writable(colours):
     chosen = colours.slice(n=30, seed=2)
+    assert not chosen.take([3, 4, 5]).flags.writeable
     assert np.shares_memory(chosen.take([3, 4, 5]), chosen.inputs)
     assert np.shares_memory(colours.slice().inputs, colours.inputs)
 
