@@ -1,9 +1,9 @@
 """The fixtures. A suite may override each of them the pytest way.
 
-_procure_offer ──► candidate ──► backend ──┐
-_procure_slice ─┬► dataset ──┐             ├──► procure
-                └────────────┴► dataset_slice ─┘
-                          gpu
+_procure_offer ──► candidate ──► backend ────┐
+_procure_slice ─┬► dataset ─┐                ├──► procure
+                └───────────┴► dataset_slice ┘
+                   gpu
 """
 
 from __future__ import annotations
@@ -113,8 +113,8 @@ def procure(
     with told():
         check_labels(dataset_slice.dataset, requirement.bars)
         loaded = provisioned(backend, _suite(request).base(candidate))
+        trial.disclosed = dict(loaded.describe())
     trial.case = Case(candidate, requirement.bars, trial.policy)
-    trial.disclosed = dict(loaded.describe())
     shown = progress(request.config, f"{candidate.name}, {requirement.scenario.name}")
     yield Procure(trial.case, loaded, dataset_slice, requirement.scenario, progress=shown)
     if loaded is not backend:

@@ -45,7 +45,7 @@ def scenario_of(item: pytest.Item) -> Scenario:
     mark = item.get_closest_marker("scenario")
     if mark is None:
         return Scenario.declare("single_stream")
-    if len(mark.args) != 1:
+    if len(mark.args) != 1 or "name" in mark.kwargs:
         raise _wrong(
             item, "scenario", "expected one name, as in `scenario('server', qps=40, duration='60 s')`"
         )
@@ -110,14 +110,14 @@ def published_of(item: pytest.Item) -> list[PublishedScore]:
     return found
 
 
-def task_of(item: pytest.Item, marks: Declared, candidates: Sequence[Candidate]) -> Task:
+def task_of(marks: Declared, dataset: str, candidates: Sequence[Candidate]) -> Task:
     """Put our task in the words in which a published result's is held against it."""
     from .mlperf.distance import Task  # noqa: PLC0415 - the same
 
     bars = {bar.metric.kind: f"{bar.metric.name} {bar.sense} {bar.limit}" for bar in reversed(marks.bars)}
     scenario = marks.scenario
     return Task(
-        dataset=slice_rule(item)[0] or "",
+        dataset=dataset,
         quality=bars.get("quality", ""),
         scenario=scenario.name,
         traffic=scenario.label,

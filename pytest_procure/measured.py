@@ -106,7 +106,7 @@ class Measured:
             other, bool
         )
         if not comparable:
-            return NotImplemented  # what knows better may say why, as a published score does
+            return NotImplemented  # type: ignore[no-any-return]  # what knows better says why: a published score
         return self._recorder.compare(self._measurement, operator, self._limit(other), stands)
 
     def _limit(self, other: Any) -> Quantity:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -34,8 +35,15 @@ class Provisioned:
         return self.loaded.predict(inputs)
 
     def describe(self) -> Mapping[str, Any]:
-        """Disclose what runs."""
-        return self.loaded.describe()
+        """Disclose what runs. Raises `ProvisionError` for what no record can hold: no plain JSON data."""
+        told = dict(self.loaded.describe())
+        try:
+            json.dumps(told, allow_nan=False)
+        except (TypeError, ValueError) as error:
+            raise ProvisionError(
+                f"`describe()` of the backend gave what is no plain JSON data: {error}"
+            ) from error
+        return told
 
     def reload(self) -> None:
         """Close and load anew, so that the next launch shares nothing with the last but the file."""

@@ -22,7 +22,7 @@ from .errors import ProcureError, unknown
 from .evidence import pack
 from .evidence.record import FORMAT, VERSION, Record, RequirementRecord
 from .gate import Expected, Gate
-from .marks import declared, priced, published_of, question_of, requirement_id, slice_rule, task_of
+from .marks import Declared, declared, priced, published_of, question_of, requirement_id, slice_rule, task_of
 from .suite import Offer, Suite
 from .telemetry.environment import environment
 from .telemetry.nvml import gpus
@@ -30,6 +30,8 @@ from .trials import Requirement, Trial
 from .wording import decision_rule
 
 if TYPE_CHECKING:
+    from .candidates import Candidate
+    from .mlperf.distance import Task
     from .mlperf.reference import PublishedScore
 
 #: Usage errors shown at once; the rest come after these are mended.
@@ -145,7 +147,7 @@ class Session:
             for about, score, base in self._published(item, offers):
                 key = f"{about}: {score}"
                 if key not in self.gate.published:
-                    self.gate.published[key] = score.record(base, task_of(item, marks, offered), about)
+                    self.gate.published[key] = score.record(base, self._task(item, marks, offered), about)
         except ProcureError as error:
             self._problem(item, error)
             return
@@ -174,6 +176,10 @@ class Session:
             if offer.candidate.published is not None
         ]
         return [*marked, *offered]
+
+    def _task(self, item: pytest.Item, marks: Declared, candidates: Sequence[Candidate]) -> Task:
+        dataset = self.suite.source(item.ihook, slice_rule(item)[0]).name
+        return task_of(marks, dataset, candidates)
 
     def policy(self, candidates: int) -> Policy:
         """Give the decision rule's risks; under `--procure-award any` the candidates share the consumer's."""

@@ -61,7 +61,7 @@ class SliceAsked:
     rule: Mapping[str, Any]
 
     def choose(self, dataset: object) -> DatasetSlice:
-        """Make the slice of `dataset`, which a suite may have put in place; `DataError` if it cannot be made."""
+        """Make the slice of `dataset`, which may be the suite's own; `DataError` if it cannot be made."""
         if not isinstance(dataset, Dataset):
             raise DataError(f"the `dataset` fixture gave {type(dataset).__name__}; expected a `Dataset`")
         return dataset.slice(**self.rule)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from typing import Any
 
@@ -82,4 +83,4 @@ def one_line(error: BaseException) -> str:
         text = "(its text cannot be read)"
     text = text[: 4 * _LONGEST_MESSAGE]
     text = " ".join("".join(sign if sign.isprintable() else " " for sign in f"{name}: {text}").split())
-    return text.removesuffix(":")[:_LONGEST_MESSAGE]
+    return sys.intern(text.removesuffix(":")[:_LONGEST_MESSAGE])  # a million failures, one text

@@ -89,6 +89,22 @@ def groups(described: Mapping[str, Any]) -> str:
     return ", ".join(f"{name}: {number}" for name, number in strata.items())
 
 
+def machine(environment: Mapping[str, Any]) -> str:
+    """Say in a line on which machine was measured, as far as it is known."""
+    cpu, system, gpus = _part(environment, "cpu"), _part(environment, "os"), environment.get("gpus")
+    said = [str(cpu["model"])] if cpu.get("model") else []
+    if isinstance(cpu.get("count"), int):
+        said.append(words.count(cpu["count"], "processors"))
+    if isinstance(gpus, list):
+        said += [str(gpu.get("name") or "a GPU") for gpu in gpus if isinstance(gpu, Mapping)] or ["no GPU"]
+    return ", ".join(said + [str(system[key]) for key in ("name", "kernel") if system.get(key)])
+
+
+def _part(described: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    part = described.get(key)
+    return part if isinstance(part, Mapping) else {}
+
+
 def _leaves(value: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:
     if isinstance(value, Mapping) and value:
         for key, inner in value.items():

@@ -23,6 +23,9 @@ from .costs import Cost, costs
 from .deciding import Deciding, bar_key, cards
 from .facts import Fact, set_facts
 
+#: Events of one place that are told outright; a noisy machine makes dozens.
+_EVENTS = 4
+
 
 class Row(NamedTuple):
     """A candidate against a bar."""
@@ -50,12 +53,21 @@ class Tail(NamedTuple):
 
 
 class Conditions(NamedTuple):
-    """A scenario with its conditions, and the candidates that were run under exactly these."""
+    """A scenario, and the conditions of the candidates that were run under it."""
 
     label: str
-    facts: list[Fact]
+    shared: list[Fact]
+    own: list[tuple[str, list[Fact]]]  # (candidate, what was otherwise for it)
     candidates: list[str]
     seconds: str
+
+
+class Events(NamedTuple):
+    """What happened in one place that a reader should know: the first few, and the rest."""
+
+    where: str
+    told: list[str]
+    more: list[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +98,8 @@ class Page:
     requirements: list[Requirement]
     costs: dict[str, list[Cost]]
     untested: list[str]
-    caveats: list[tuple[str, str]]  # (dataset, what its owner says it does not show)
-    events: list[tuple[str, str]]  # (where, what happened)
+    caveats: dict[str, list[str]]  # what the data do not show, as their owner says -> datasets
+    events: list[Events]
 
     def result(self, requirement: Requirement, candidate: str) -> ResultRecord | None:
         """Find what a requirement found about a candidate."""
@@ -113,10 +125,8 @@ def page_of(record: Record) -> Page:
         requirements=[_requirement(i, q, series) for i, q in enumerate(record["requirements"], start=1)],
         costs=costs(record),
         untested=[_untested(q, r) for q, r in _results(record) if r["verdict"] == "not tested"],
-        caveats=[
-            (str(d.get("name", "")), str(c)) for d in record["datasets"] for c in d.get("caveats") or []
-        ],
-        events=list(_events(record)),
+        caveats=_caveats(record),
+        events=_events(record),
     )
 
 
@@ -150,13 +160,14 @@ def _requirement(number: int, requirement: RequirementRecord, series: dict[str, 
 
 
 def _bars(results: list[ResultRecord]) -> list[Bar]:
+    """Lay the bars out in source order; what the suite did not write itself comes last."""
     bars: dict[tuple[str, str, str, str], Bar] = {}
     for result in results:
         for finding in result["findings"]:
             if not finding["observed_only"]:
                 bar = bars.setdefault(bar_key(finding), Bar(finding["title"], words.asked(finding), []))
                 bar.rows.append(Row(result["candidate"], finding))
-    return list(bars.values())
+    return sorted(bars.values(), key=lambda bar: bar.rows[0].finding["source"] == "condition")
 
 
 def _unexplained(result: ResultRecord) -> bool:
@@ -194,22 +205,22 @@ def _groups(results: list[ResultRecord]) -> list[tuple[str, dict[str, str]]]:
 
 
 def _conditions(results: list[ResultRecord]) -> list[Conditions]:
-    """Gather candidates that were run under the same conditions; a candidate's own batch policy shows."""
-    same: dict[tuple[str, tuple[Fact, ...]], list[tuple[str, RunRecord]]] = {}
+    """Gather candidates by scenario; what differs between them, as a batch policy of their own, shows."""
+    same: dict[str, list[tuple[str, RunRecord]]] = {}
     for result in results:
         run = declared_run(result["runs"])
         if run is not None:
-            told = set_facts(run["conditions"], without=("label", "scenario"))
-            same.setdefault((run["label"], tuple(told)), []).append((result["candidate"], run))
-    return [
-        Conditions(
-            label,
-            list(told),
-            [name for name, _ in runs],
-            words.listing(list(dict.fromkeys(words.seconds(run["seconds"]) for _, run in runs))),
-        )
-        for (label, told), runs in same.items()
-    ]
+            same.setdefault(run["label"], []).append((result["candidate"], run))
+    found = []
+    for label, runs in same.items():
+        told = {name: set_facts(run["conditions"], without=("label", "scenario")) for name, run in runs}
+        first = next(iter(told.values()))
+        shared = [fact for fact in first if all(fact in facts for facts in told.values())]
+        own = {name: [fact for fact in facts if fact not in shared] for name, facts in told.items()}
+        took = dict.fromkeys(words.seconds(run["seconds"]) for _, run in runs)
+        otherwise = [(name, facts) for name, facts in own.items() if facts]
+        found.append(Conditions(label, shared, otherwise, list(told), words.listing(list(took))))
+    return found
 
 
 def _untested(requirement: RequirementRecord, result: ResultRecord) -> str:
@@ -223,8 +234,24 @@ def _results(record: Record) -> Iterator[tuple[RequirementRecord, ResultRecord]]
             yield requirement, result
 
 
-def _events(record: Record) -> Iterator[tuple[str, str]]:
-    """Tell what a reader should know: the run's notes, then what happened on the way, run by run."""
+def _caveats(record: Record) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for described in record["datasets"]:
+        for caveat in described.get("caveats") or []:
+            found.setdefault(str(caveat), []).append(str(described.get("name", "")))
+    return found
+
+
+def _events(record: Record) -> list[Events]:
+    """Gather what a reader should know by where it happened, each told once."""
+    found: dict[str, dict[str, None]] = {}
+    for where, what in _happened(record):
+        found.setdefault(where, {})[what] = None
+    return [Events(where, list(told)[:_EVENTS], list(told)[_EVENTS:]) for where, told in found.items()]
+
+
+def _happened(record: Record) -> Iterator[tuple[str, str]]:
+    """Tell the session's notes, then what happened on the way, run by run."""
     yield from (("Whole session", note) for note in record["notes"])
     yield from ((c["name"], c["notes"]) for c in record["candidates"] if c["notes"])
     for requirement, result in _results(record):

@@ -168,6 +168,7 @@ def result(candidate: str, test: str, verdict: str, sentence: str, **more: Any) 
         "sentence": sentence,
         "problem": "",
         "findings": [],
+        "not_reached": [],
         "runs": [],
         **more,
     }
@@ -429,6 +430,7 @@ def everything() -> Record:
             "invalid",
             "invalid",
             problem="requests were sent up to 40 ms late while a worker was free",
+            not_reached=[{"text": "result.latency.p50 <= ms(1)", "where": "test_form_digits.py:40"}],
             findings=[
                 finding(
                     "latency.p95",

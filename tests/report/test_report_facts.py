@@ -3,7 +3,7 @@
 import pytest
 import sample
 
-from pytest_procure.report.facts import Fact, chosen, digest, facts, groups, set_facts
+from pytest_procure.report.facts import Fact, chosen, digest, facts, groups, machine, set_facts
 
 
 def test_nested_facts_are_told_by_their_path():
@@ -60,6 +60,17 @@ def test_a_digest_is_found_wherever_it_stands():
 )
 def test_a_slice_says_how_it_was_chosen(changed, told):
     assert chosen({**sample.data(), **changed}) == told
+
+
+def test_a_machine_is_told_as_far_as_it_is_known():
+    known = {
+        "cpu": {"model": "server CPU", "count": 2},
+        "gpus": [{"name": "accelerator"}],
+        "os": {"name": "Linux", "kernel": None},
+    }
+    assert machine(known) == "server CPU, 2 processors, accelerator, Linux"
+    assert machine({"gpus": []}) == "no GPU"
+    assert machine({"cpu": "unknown"}) == ""
 
 
 def test_groups_are_told_with_their_sizes():

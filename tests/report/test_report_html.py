@@ -171,7 +171,7 @@ def test_the_first_screen_tells_each_verdict_with_the_numbers_that_decided(demo,
 def test_an_invalid_measurement_shows_no_number_as_if_it_were_the_candidates(everything, render):
     cards = outline.read(render(everything)).all("article")
     card = next(c for c in cards if "vendor-e" in c.text)
-    assert "requests were sent up to 40 ms late" in card.text
+    assert "Requests were sent up to 40 ms late" in card.text
     assert "2.9 ms" not in card.text
 
 
@@ -240,6 +240,53 @@ def test_everything_that_happened_is_told(everything, text_of):
         "A preview build.",
     ):
         assert told in text
+
+
+def test_what_happens_again_and_again_is_told_once_and_folded(demo, render):
+    demo["notes"] = [f"note {i // 2}" for i in range(20)]
+    notes = next(s for s in outline.read(render(demo)).all("section") if "Things to know" in s.text)
+    assert [item.text for item in notes.all("li")] == [f"note {i}" for i in range(10)]
+    assert notes.all("summary")[0].text == "6 more"
+
+
+def test_a_caveat_of_several_datasets_is_told_once(demo, text_of):
+    demo["datasets"].append({**sample.data(), "name": "scans-clean"})
+    told = text_of(demo)
+    assert told.count("The scans are simulated") == 1
+    assert "scans-brighter, scans-clean: The scans are simulated" in told
+
+
+def test_conditions_are_told_once_and_what_differs_by_its_candidate(demo, text_of):
+    runs = [result["runs"][0] for result in demo["requirements"][1]["results"]]
+    runs[1]["conditions"]["max_batch"] = 32
+    told = text_of(demo)
+    assert "Otherwise for vendor-b-int8 Largest batch 32" in told
+    assert "Otherwise for vendor-a-fp32 Largest batch 8" in told
+    assert told.count("Deadline of a request 10 s") == 2  # once a requirement
+
+
+def test_asserts_that_were_not_reached_are_told(everything, text_of):
+    assert "Not reached: result.latency.p50 <= ms(1) at test_form_digits.py:40" in text_of(everything)
+
+
+def test_what_the_suite_did_not_write_stands_last(demo, render):
+    found = demo["requirements"][1]["results"][0]["findings"]
+    found.insert(
+        0, sample.finding("error_rate", sample.share(0.001), None, None, "accept", source="condition")
+    )
+    table = outline.read(render(demo)).all("table")[1]
+    assert [row.text for row in table.all("tr") if row.attrs.get("class") == "bar"] == [
+        "Answers right",
+        "Slowest 5 in 100 requests (p95)",
+        "Cost per request",
+        "Requests failed",
+    ]
+
+
+def test_a_reason_that_repeats_the_numbers_above_it_is_left_out(demo, render):
+    demo["candidates"][1]["sentence"] = demo["requirements"][0]["results"][1]["findings"][0]["sentence"]
+    card = outline.read(render(demo)).all("article")[1]
+    assert card.text.count("85.6 %") == 1
 
 
 def test_every_text_of_the_record_is_in_the_page(everything, text_of):

@@ -21,8 +21,8 @@ TABLE = """\
    ■ not met      vendor-b-int8: answers right 85.6 % (likely range 83.4 % to 87.6 %); asked: at
        least 95 %
    ● met          vendor-b-int8-recalibrated: answers right 99.1 % (likely range 98.3 % to 99.6 %);
-       asked: at least 95 % · slowest 5 in 100 requests (p95) 359 us (likely range 345 us to 378
-       us); asked: at most 2 ms · cost per request 0.0000088 USD; asked: at most 0.00002 USD
+       asked: at least 95 % · slowest 5 in 100 requests (p95) 359 us (likely range 345 us to
+       378 us); asked: at most 2 ms · cost per request 0.0000088 USD; asked: at most 0.00002 USD
 
 Two of three offers are accepted. Vendor B's first offer is not: it misread one in seven of the
 buyer's scans.
