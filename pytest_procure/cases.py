@@ -118,12 +118,18 @@ class Case:
     def conclude(self) -> tuple[Verdict, tuple[Finding, ...]]:
         """Judge all findings together. Without a run of the marked scenario nothing was tested."""
         late, late_failures = self._lateness()
-        verdict, findings = judge(self.findings(), self.policy, late=late, late_failures=late_failures)
+        verdict, findings = judge(
+            self.findings(),
+            self.policy,
+            late=late,
+            late_failures=late_failures,
+            clock_stepped=any(
+                run.audit.clock_stepped for result, _ in self.results for run in result.execution.launches
+            ),
+        )
         untested = bool(self.bars) and not any(declared for _, declared in self.results)
         if untested:
             return Verdict.NOT_TESTED, findings
-        if verdict is Verdict.ACCEPT and any(result.execution.stopped for result, _ in self.results):
-            return Verdict.INCONCLUSIVE, findings
         return verdict, findings
 
     def faults(self, result: Result) -> tuple[str, ...]:

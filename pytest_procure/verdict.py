@@ -60,13 +60,19 @@ def find(bar: Bar, measurement: Measurement, policy: Policy, *, observed_only: b
 
 
 def judge(
-    findings: Iterable[Finding], policy: Policy, *, late: bool = False, late_failures: bool = False
+    findings: Iterable[Finding],
+    policy: Policy,
+    *,
+    late: bool = False,
+    late_failures: bool = False,
+    clock_stepped: bool = False,
 ) -> tuple[Verdict, tuple[Finding, ...]]:
     """Decide a requirement from all its findings.
 
     `late`: the harness kept the candidate waiting. That can only lengthen a latency, so what is accepted
     stays accepted, and a timed finding that is not becomes invalid. `late_failures`: requests timed out or
-    were lost as well, so every finding that is not accepted may be the harness's doing.
+    were lost as well, so every finding that is not accepted may be the harness's doing. `clock_stepped`: a
+    machine that slept may have measured too little, so no timed finding stands.
 
     All bars must be met to accept (intersection-union test: no correction). Rejection takes Holm over all
     bars that decide, because each is one more chance to reject a good offer.
@@ -82,7 +88,8 @@ def judge(
     for i, finding in enumerate(found):
         verdict = _one(finding.decision, rejected=i in worse)
         timed = finding.bar.metric.kind in _TIMED
-        if verdict is not Verdict.ACCEPT and late and (timed or late_failures):
+        doubtful = verdict is not Verdict.ACCEPT and late and (timed or late_failures)
+        if doubtful or (clock_stepped and timed):
             verdict = Verdict.INVALID
         judged.append(replace(finding, verdict=verdict))
     return _whole([judged[i].verdict for i in deciding]), tuple(judged)

@@ -42,8 +42,8 @@ class LoadedBackend(Protocol):
         """Answer a batch.
 
         `inputs` has shape `(b, ...)` for array datasets and is a list of b items otherwise; the result holds
-        b outputs (or `Answer`s) in the same order. Returns when the answers are there: on an accelerator,
-        after synchronising. Exceptions are recorded as failed requests.
+        b outputs (or `Answer`s) in the same order, which later calls leave alone. Returns when the answers
+        are there: on an accelerator, after synchronising. Exceptions are recorded as failed requests.
         """
         ...
 

@@ -112,12 +112,17 @@ class Audit:
                 f"the worker threads waited for a processor {self.run_delay_share:.0%} of the time "
                 f"(allowed: {RUN_DELAY_SHARE:.0%}); end other programs, or give the run processors of its own"
             )
-        if abs(self.clock_step_ns) > CLOCK_STEP_NS:
+        if self.clock_stepped:
             told.append(
                 f"the wall clock moved by {_ms(self.clock_step_ns)} against the steady clock: it was set, or "
                 f"the machine slept; turn off suspending, and let a time service set the clock before the run"
             )
         return tuple(told)
+
+    @property
+    def clock_stepped(self) -> bool:
+        """Whether the clocks parted: the one fault of the harness that may also have shortened a latency."""
+        return abs(self.clock_step_ns) > CLOCK_STEP_NS
 
     def candidate_notes(self) -> tuple[str, ...]:
         """Tell what the driver saw of the candidate, which stands against the candidate."""

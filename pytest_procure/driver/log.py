@@ -62,5 +62,6 @@ class RequestLog:
         A request that never completed has waited until the end of the window.
         """
         ended = np.where(self.completed >= 0, self.completed, self.window_ns)
-        result: Int64 = ended - self.scheduled
+        # A run that was cut off has queries that were never due: they have waited for nothing yet.
+        result: Int64 = np.maximum(ended - self.scheduled, 0)
         return result

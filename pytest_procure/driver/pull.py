@@ -55,6 +55,7 @@ class _Window:
     """What was seen while the workers ran."""
 
     before: Readings
+    after: Readings | None = None
     stopped: str = ""
     interrupted: bool = False
     ended: int = 0
@@ -87,7 +88,7 @@ def drive(
     crew = Crew(job.board, job.warm_up, job.loops())
     window = _open(job, crew, wall_limit, progress)
     board = job.board.snapshot(window.ended)
-    after = Readings.take()
+    after = window.after or Readings.take()
     hung = not crew.join(_GRACE_NS)
     if job.board.crash is not None and not window.interrupted:
         raise job.board.crash
@@ -116,6 +117,7 @@ def _open(job: Job, crew: Crew, wall_limit: int, progress: Progress | None) -> _
             job.board.origin = time.perf_counter_ns() + _LEAD_NS
             crew.go()
             window.stopped = watch(job, crew.done, wall_limit, progress)
+            window.after = Readings.take()
     except KeyboardInterrupt:
         window.stopped, window.interrupted = "interrupted", True
     finally:

@@ -7,31 +7,38 @@ from typing import Any, NamedTuple
 
 from . import words
 
-#: Names of conditions and of what a slice or a price states, in words. Other keys are shown as they are.
+#: Names of what is disclosed, in words, where the key does not say it. Other keys are shown as they are.
 _NAMES = {
-    "arrivals": "arrivals",
     "bytes": "size in bytes",
-    "closed_loop": "closed loop",
+    "clock_step_ns": "step of the clock (ns)",
     "count": "requests",
     "decode": "how outputs are read",
     "drain": "wait for late answers",
     "dtype": "number format",
-    "graph_optimisation": "graph optimisation",
-    "launches": "launches",
-    "licence": "licence",
+    "foreign_cpu_share": "other programs' share of the processors",
+    "gc_passes": "passes of the garbage collector",
+    "items": "samples in the slice",
     "max_batch": "largest batch",
     "max_wait": "longest wait for a batch",
     "of": "samples in the dataset",
     "provider_nodes": "operations by provider",
     "providers": "execution providers",
     "qps": "requests a second",
+    "run_delay_share": "share of time spent waiting for a processor",
     "sample_order": "order of samples",
     "samples_per_query": "samples a query",
     "seed": "seed of the random order",
+    "send_lag_max_ns": "longest delay in sending (ns)",
+    "send_lag_p50_ns": "delay in sending, half within (ns)",
+    "send_lag_p99_ns": "delay in sending, 99 in 100 within (ns)",
     "sha256": "digest (SHA-256)",
+    "spin_margin_ns": "busy wait before an arrival (ns)",
     "timeout": "deadline of a request",
+    "unsent": "requests never sent",
     "wall_limit": "time limit of a run",
     "warmup": "warm-up calls, not counted",
+    "warmup_calls_by_batch": "warm-up calls by batch size",
+    "warmup_failures": "warm-up calls that failed",
     "workers": "workers side by side",
 }
 

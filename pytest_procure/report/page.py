@@ -22,6 +22,7 @@ from .charts import Curves, Dots, charts, declared_run
 from .costs import Cost, costs
 from .deciding import Deciding, bar_key, cards
 from .facts import Fact, set_facts
+from .visible import shorten
 
 #: Events of one place that are told outright; a noisy machine makes dozens.
 _EVENTS = 4
@@ -57,7 +58,7 @@ class Conditions(NamedTuple):
 
     label: str
     shared: list[Fact]
-    own: list[tuple[str, list[Fact]]]  # (candidate, what was otherwise for it)
+    own: list[Fact]  # what differed, with the candidate behind each value
     candidates: list[str]
     seconds: str
 
@@ -216,10 +217,14 @@ def _conditions(results: list[ResultRecord]) -> list[Conditions]:
         told = {name: set_facts(run["conditions"], without=("label", "scenario")) for name, run in runs}
         first = next(iter(told.values()))
         shared = [fact for fact in first if all(fact in facts for facts in told.values())]
-        own = {name: [fact for fact in facts if fact not in shared] for name, facts in told.items()}
+        own = [
+            Fact(fact.name, f"{fact.value} ({shorten(name, 40)})")
+            for name, facts in told.items()
+            for fact in facts
+            if fact not in shared
+        ]
         took = dict.fromkeys(words.seconds(run["seconds"]) for _, run in runs)
-        otherwise = [(name, facts) for name, facts in own.items() if facts]
-        found.append(Conditions(label, shared, otherwise, list(told), words.listing(list(took))))
+        found.append(Conditions(label, shared, own, list(told), words.listing(list(took))))
     return found
 
 
@@ -263,6 +268,8 @@ def _happened(record: Record) -> Iterator[tuple[str, str]]:
                 yield where, f"The run ended early: {run['stopped']}"
             if run["failures"]:
                 told = words.listing([f"{number:,} {kind}" for kind, number in run["failures"].items()])
-                yield where, f"Of {words.count(run['requests'], 'requests')}, these failed and count: {told}"
+                failed = sum(run["failures"].values())
+                asked = words.count(run["requests"], "requests")
+                yield where, f"Of {asked}, {failed:,} failed and count as failures: {told}"
             yield from ((where, f"The harness: {fault}") for fault in run["faults"])
             yield from ((where, f"The candidate: {note}") for note in run["notes"])

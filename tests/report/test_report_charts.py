@@ -81,6 +81,16 @@ def test_the_bar_is_a_corner_at_its_time_and_share(demo):
     assert chart.corners[0].x == two
 
 
+def test_labels_of_several_bars_stand_on_lines_of_their_own(demo):
+    found = demo["requirements"][1]["results"][0]["findings"]
+    found.append({**found[1], "metric": "latency.p50", "bar": sample.amount(1.9, "1.9 ms", "ms")})
+    corners = drawn(demo, 1, "curves").corners
+    assert [(c.label, c.line) for c in corners] == [
+        ("asked: 95 % of requests within 2 ms", 0),
+        ("asked: 50 % of requests within 1.9 ms", 1),
+    ]
+
+
 def test_curves_of_candidates_differ_in_line_and_marker(demo):
     chart = drawn(demo, 1, "curves")
     assert [line.series for line in chart.lines] == [1, 2, 3]
