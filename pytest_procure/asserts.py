@@ -59,6 +59,22 @@ def after(function: Callable[..., Any], line: int) -> list[tuple[str, str]]:
     return sorted(found, key=lambda each: int(each[1].rpartition(":")[2]))
 
 
+def raised_by(error: AssertionError) -> str:
+    """Give the file:line of the assert that raised `error`; nothing where something else raised it."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    if trace is None:
+        return ""
+    path, line = trace.tb_frame.f_code.co_filename, trace.tb_lineno
+    found = (
+        f"{Path(path).name}:{node.lineno}"
+        for node in ast.walk(_tree(path))
+        if isinstance(node, ast.Assert) and node.lineno <= line <= (node.end_lineno or line)
+    )
+    return next(found, "")
+
+
 def _first(node: ast.FunctionDef) -> int:
     return min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
 

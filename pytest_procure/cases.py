@@ -22,7 +22,7 @@ from .metrics.measurement import Exact, Interval
 from .metrics.metric import SUSTAINED
 from .result import Result
 from .units import Number, Quantity, quantity
-from .verdict import Finding, Verdict, find, judge
+from .verdict import Finding, Verdict, find, judge, policy_of
 
 _OPPOSITE: dict[Sense, Sense] = {"at least": "at most", "at most": "at least"}
 _NATURAL: dict[Literal["low", "high"], Sense] = {"low": "at most", "high": "at least"}
@@ -90,6 +90,11 @@ class Case:
             where=stands.where if stands else "",
         )
         finding = find(bar, measured, self.policy, observed_only=stands is None or stands.optional)
+        strict = (operator in {"<", ">"}) != flipped
+        if strict and isinstance(measured.basis, Exact) and measured.estimate == limit:
+            why = "the assert leaves out the bar itself"  # a sampled value never lies on it
+            decision = replace(finding.decision, accept=False, reject_p=0.0, blocked=why)
+            finding = replace(finding, decision=decision)
         self._asserted.append(finding)
         return finding.decision.accept != flipped
 
@@ -101,8 +106,8 @@ class Case:
         _, (finding,) = judge(compared[-1:], self.policy)
         told = (
             wording.sentence(finding),
-            wording.hint(finding, self.policy),
-            wording.rule(finding, self.policy),
+            wording.hint(finding, policy_of(finding.bar, self.policy)),
+            wording.rule(finding, policy_of(finding.bar, self.policy)),
         )
         return [line for line in told if line]
 
@@ -154,6 +159,10 @@ class Case:
         if bar.metric.kind == "own":
             own: Mapping[str, Measurement] = self._own
             measured = own.get(bar.metric.name) or result.measurement(bar.metric)
+        elif bar.against is not None:
+            measured = result.comparison(bar.measured or bar.metric, bar.against)
+        elif bar.limits is not None:
+            measured = result.joint(bar.limits)
         else:
             measured = result.measurement(bar.metric)
         if measured.estimate is not None and measured.estimate.dimension != bar.limit.dimension:

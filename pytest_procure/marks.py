@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from .mlperf.distance import Task
     from .mlperf.reference import PublishedScore
 
-_BAR_ARGUMENTS = ("at_least", "at_most", "design")
 _SLICE_ARGUMENTS = ("n", "seed", "stratify", "where")
 _PUBLISHED = ("round", "benchmark", "scenario", "system", "results", "retrieved")
 
@@ -176,9 +175,6 @@ def priced(bars: Iterable[Bar], candidates: Sequence[Candidate], item: pytest.It
 def _bar(item: pytest.Item, mark: pytest.Mark) -> Bar:
     if len(mark.args) != 1:
         raise _wrong(item, "bar", "expected one metric, as in `bar('latency.p95', at_most='80 ms')`")
-    for argument in mark.kwargs:
-        if argument not in _BAR_ARGUMENTS:
-            raise _wrong(item, "bar", unknown("argument", argument, _BAR_ARGUMENTS))
     try:
         return declare_bar(mark.args[0], where=_where(item), **mark.kwargs)
     except ProcureError as error:

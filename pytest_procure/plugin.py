@@ -70,17 +70,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Register marks, and where results come together; with `--procure-report` make the folder ready."""
+    """Register marks, and where results come together; with `--procure-report` see that it may be written."""
     for mark in _MARKS:
         config.addinivalue_line("markers", mark)
     if hasattr(config, "workerinput"):
         return  # a worker of pytest-xdist: it measures, and its controller reports
     config.pluginmanager.register(Receiver(config), "procure-receiver")
     if config.getoption("procure_report") and not config.option.collectonly:
-        from .evidence.pack import prepare  # noqa: PLC0415 - only with the flag
+        from .evidence.pack import check  # noqa: PLC0415 - only with the flag
 
         try:
-            prepare(session_of(config).report_folder())
+            check(session_of(config).report_folder())
         except ProcureError as error:
             raise pytest.UsageError(f"procure: {error}") from None
 

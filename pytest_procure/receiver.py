@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from ._keys import session_key, session_of
+from .errors import ProcureError
 
 #: A session that ended with these says itself what is wrong, and no requirement was looked at.
 _NOTHING_TO_SAY = (pytest.ExitCode.INTERNAL_ERROR, pytest.ExitCode.USAGE_ERROR)
@@ -28,6 +29,17 @@ class Receiver:
     def pytest_configure_node(self, node: Any) -> None:
         """Tell a worker of pytest-xdist where to write what it expects."""
         node.workerinput["procure_register"] = str(self._register)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self) -> None:
+        """Clear an earlier report away, now that nothing stands in the way of a new one."""
+        if self._config.getoption("procure_report") and not self._config.option.collectonly:
+            from .evidence.pack import prepare  # noqa: PLC0415 - only with the flag
+
+            try:
+                prepare(session_of(self._config).report_folder())
+            except ProcureError as error:
+                raise pytest.UsageError(f"procure: {error}") from None
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Take in a record, and every failure, ours or not."""

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from .errors import DeclarationError, unknown
 from .measured import Measured, Recorder
-from .metrics import Execution, Measurement, Metric, measure, metric
+from .metrics import Execution, Measurement, Metric, measure, metric, unmeasurable
+from .metrics.comparison import Against, against, compare
+from .metrics.goodput import Limits, goodput
 from .metrics.metric import THROUGHPUT
+from .units import Quantity, duration
 
 
 class Family:
@@ -40,16 +43,45 @@ class Family:
 class Result:
     """One execution, measured. Each metric is measured once, when first asked for."""
 
-    def __init__(self, execution: Execution, recorder: Recorder) -> None:
+    def __init__(
+        self, execution: Execution, recorder: Recorder, references: Mapping[str, Execution] | None = None
+    ) -> None:
         self.execution = execution
+        self.references = references or {}  # by candidate: those whose blocks were interleaved with these
         self._recorder = recorder
-        self._measurements: dict[str, Measurement] = {}
+        self._measurements: dict[object, Measurement] = {}
 
     def measurement(self, what: Metric) -> Measurement:
         """Measure a metric; the same object each time."""
         if what.name not in self._measurements:
             self._measurements[what.name] = measure(what, self.execution)
         return self._measurements[what.name]
+
+    def joint(self, limits: Limits) -> Measurement:
+        """Measure goodput under some limits; the same object each time."""
+        if limits not in self._measurements:
+            self._measurements[limits] = goodput(self.execution, limits)
+        return self._measurements[limits]
+
+    def comparison(self, what: Metric, other: Against) -> Measurement:
+        """Measure a metric against another candidate's; the same object each time."""
+        key = (what.name, other)
+        if key not in self._measurements:
+            theirs = self.references.get(other.name)
+            self._measurements[key] = (
+                unmeasurable(against(what, other), f"`{other.name}` was not measured beside it")
+                if theirs is None
+                else compare(what, other, self.execution, theirs)
+            )
+        return self._measurements[key]
+
+    def goodput(self, *, latency: Quantity | str | None = None, correct: bool | str = False) -> Measured:
+        """Share of requests that meet a time limit, a score (`correct="quality.exact"`), or both."""
+        within = None if latency is None else duration(latency, what="latency")
+        scorer = correct if isinstance(correct, str) else "accuracy" * correct
+        if within is None and not scorer:
+            raise DeclarationError("`goodput` needs `latency='80 ms'`, `correct=True`, or both")
+        return Measured(self.joint(Limits(within, scorer)), self._recorder)
 
     @property
     def accuracy(self) -> Measured:
@@ -70,6 +102,21 @@ class Result:
     def cost_per_request(self) -> Measured:
         """Cost of a request in the currency of the candidate's price."""
         return self._measured("cost_per_request")
+
+    @property
+    def cost_per_correct(self) -> Measured:
+        """Cost of an answer that is right, the wrong ones paid for."""
+        return self._measured("cost_per_correct")
+
+    @property
+    def cost_per_accepted(self) -> Measured:
+        """Cost of an answer that scores in `quality.accepted`, the others paid for and asked again."""
+        return self._measured("cost_per_accepted")
+
+    @property
+    def energy_per_request(self) -> Measured:
+        """Joules of a request, by the device's own counter."""
+        return self._measured("energy_per_request")
 
     @property
     def latency(self) -> Family:

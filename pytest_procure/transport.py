@@ -32,7 +32,7 @@ def attach(report: pytest.TestReport, trial: Trial) -> None:
     elif report.when != "call" or trial.record is None:
         return
     assert trial.record is not None, "a trial that is over, or blocked, has a record"
-    if hasattr(report, "wasxfail"):
+    if hasattr(report, "wasxfail") and not report.passed:
         trial.record["problem"] = trial.record["problem"] or "marked xfail, which is no waiver"
     if report.failed and report.when == "call" and trial.ended_early:
         report.sections.append(("procure", "\n".join(trial.told())))

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from .asserts import after
+from .asserts import after, raised_by
 from .bars import Bar
 from .cases import Case
 from .decision import Policy
@@ -50,7 +50,7 @@ class Trial:
         line = _line(error, function)
         if function is not None and line is not None:
             self.not_reached = after(function, line)
-        if not (isinstance(error, AssertionError) and self._asserted_badly()):
+        if not (isinstance(error, AssertionError) and self._asserted_badly(error)):
             said = str(error).strip().splitlines()
             own = isinstance(error, ProcureError)
             self.problem = (said[0] if own else f"{type(error).__name__}: {said[0]}") if said else repr(error)
@@ -107,9 +107,13 @@ class Trial:
     def _untested(self, problem: str) -> ResultRecord:
         return self._written(Verdict.NOT_TESTED, f"not tested: {problem}", problem, [], [])
 
-    def _asserted_badly(self) -> bool:
+    def _asserted_badly(self, error: AssertionError) -> bool:
+        """Whether the assert that failed is one that holds a measured value against a bar."""
+        where = raised_by(error)
         return self.case is not None and any(
-            not finding.decision.accept and not finding.observed_only for finding in self.case.findings()
+            finding.bar.where == where and not finding.decision.accept and not finding.observed_only
+            for finding in self.case.findings()
+            if finding.bar.source == "asserted"
         )
 
     def _run(self, case: Case, number: int, folder: Path | None) -> RunRecord:

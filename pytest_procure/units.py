@@ -24,6 +24,7 @@ _UNITS: dict[str, tuple[str, Decimal]] = {
     "h": ("duration", Decimal(3600)),
     "": ("number", Decimal(1)),
     "%": ("number", Decimal("0.01")),
+    "points": ("difference", Decimal("0.01")),  # of two percentages
     "1/s": ("rate", Decimal(1)),
     "requests/s": ("rate", Decimal(1)),
     "tokens/s": ("token rate", Decimal(1)),

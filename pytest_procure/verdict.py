@@ -19,10 +19,8 @@ from .bars import Bar
 from .decision import Decision, Policy, decide
 from .metrics.measurement import Measurement
 
-#: What a lengthened latency can make worse. Quality and prices do not hang on the harness's clock.
-_TIMED = frozenset({"latency", "throughput", "condition"})
 #: What is shown but decides nothing while the quality bars are not met.
-_AFTER_QUALITY = frozenset({"latency", "throughput", "cost", "condition"})
+_AFTER_QUALITY = frozenset({"latency", "goodput", "throughput", "cost", "energy", "condition"})
 
 
 class Verdict(StrEnum):
@@ -55,8 +53,13 @@ class Finding:
 
 def find(bar: Bar, measurement: Measurement, policy: Policy, *, observed_only: bool = False) -> Finding:
     """Hold one measurement against one bar. Its verdict is open until `judge` has seen all bars."""
-    decision = decide(measurement, bar.sense, bar.limit, policy)
+    decision = decide(measurement, bar.sense, bar.limit, policy_of(bar, policy))
     return Finding(bar, measurement, decision, observed_only=observed_only)
+
+
+def policy_of(bar: Bar, policy: Policy) -> Policy:
+    """Give the risks that a bar is decided at: its own consumer's risk, where it states one."""
+    return policy if bar.consumer_risk is None else replace(policy, consumer_risk=bar.consumer_risk)
 
 
 def judge(
@@ -87,7 +90,7 @@ def judge(
     judged = []
     for i, finding in enumerate(found):
         verdict = _one(finding.decision, rejected=i in worse)
-        timed = finding.bar.metric.kind in _TIMED
+        timed = finding.bar.metric.timed
         doubtful = verdict is not Verdict.ACCEPT and late and (timed or late_failures)
         if doubtful or (clock_stepped and timed):
             verdict = Verdict.INVALID

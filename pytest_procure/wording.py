@@ -4,11 +4,24 @@ from __future__ import annotations
 
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
 from fractions import Fraction
+from functools import singledispatch
 
 from . import stats
 from .decision import Policy
 from .errors import DomainError
-from .metrics.measurement import Exact, Interval, Latencies, Means, Share, Unmeasurable
+from .metrics.measurement import (
+    Contrast,
+    CostOfShare,
+    Exact,
+    Goodput,
+    Interval,
+    Latencies,
+    Means,
+    Pairs,
+    Ratio,
+    Share,
+    Unmeasurable,
+)
 from .metrics.metric import Metric
 from .units import Quantity, readable
 from .verdict import Finding, Verdict
@@ -20,7 +33,7 @@ _MOST_REQUESTS = 100_000_000
 
 def amount(value: Quantity, metric: Metric, *, rounding: str = ROUND_HALF_EVEN) -> str:
     """Write a quantity of a metric: shares as percentages, durations in the unit that suits."""
-    return readable(value, share=metric.dimension == "number", rounding=rounding)
+    return readable(value, share=metric.dimension in {"number", "difference"}, rounding=rounding)
 
 
 def estimate(finding: Finding) -> str:
@@ -77,38 +90,90 @@ def _range(finding: Finding) -> str:
 
 def rule(finding: Finding, policy: Policy) -> str:
     """Say by which rule the finding was decided, with the buyer's risk as a sentence."""
-    bar, basis = finding.bar, finding.measurement.basis
-    limit = amount(bar.limit, bar.metric)
+    basis, limit = finding.measurement.basis, amount(finding.bar.limit, finding.bar.metric)
+    if isinstance(basis, Unmeasurable):
+        return "Decision rule: what cannot be measured is not accepted."
+    if isinstance(basis, Exact):
+        return f"Decision rule: the value, {basis.label}, against {limit}; not sampled, so without a range."
     risk = Fraction(policy.consumer_risk).limit_denominator(10_000)
     wrongly = (
-        f"If this offer were exactly at the bar, this rule would wrongly accept it at most "
-        f"{risk.numerator} time in {risk.denominator}."
+        f"at most {risk.numerator} time in {risk.denominator}"
         if risk.numerator == 1
-        else f"If this offer were exactly at the bar, this rule would wrongly accept it in at most "
-        f"{policy.consumer_risk:.2%} of such tests."
+        else f"in at most {policy.consumer_risk:.2%} of such tests"
     )
-    end = "lower" if bar.sense == "at least" else "upper"
-    match basis:
-        case Share(design_effect=effect):
-            spread = "" if effect <= 1 else f", design effect {effect:.2f} (Korn-Graubard)"
-            how = f"one-sided Clopper-Pearson {end} bound{spread} against {limit}"
-        case Latencies(q=q):
-            within = "within" if bar.sense == "at most" else "below"
-            how = (
-                f"share of requests {within} {limit} against {readable(Quantity(q), share=True)}: one-sided "
-                f"Clopper-Pearson bound at the effective sample size, design effect "
-                f"{finding.decision.design_effect:.2f} from batch means (Korn-Graubard); "
-                "percentile by nearest rank, latency from the scheduled time"
-            )
-        case Means(of=of):
-            how = f"one-sided Student t {end} bound over {len(basis.values)} {of} against {limit}"
-        case Interval():
-            how = f"{end} end of the interval that the test gave against {limit}"
-        case Exact(label=label):
-            return f"Decision rule: the value, {label}, against {limit}; not sampled, so without a range."
-        case Unmeasurable():
-            return "Decision rule: what cannot be measured is not accepted."
-    return f"Decision rule: {how}. {wrongly}"
+    return (
+        f"Decision rule: {_how(basis, finding)} against {limit}. If this offer were exactly at the bar, this "
+        f"rule would wrongly accept it {wrongly}."
+    )
+
+
+def _end_that_decides(finding: Finding) -> str:
+    return "lower" if finding.bar.sense == "at least" else "upper"
+
+
+@singledispatch
+def _how(basis: object, finding: Finding) -> str:
+    """Name the bound that is held against the bar, a sentence's worth for each basis."""
+    raise NotImplementedError(type(basis))
+
+
+@_how.register
+def _(basis: Share, finding: Finding) -> str:
+    effect = f", design effect {basis.design_effect:.2f} (Korn-Graubard)" if basis.design_effect > 1 else ""
+    return f"one-sided Clopper-Pearson {_end_that_decides(finding)} bound{effect}"
+
+
+@_how.register
+def _(basis: Latencies, finding: Finding) -> str:
+    within = "within" if finding.bar.sense == "at most" else "below"
+    return (
+        f"share of requests {within} the limit, asked {readable(Quantity(basis.q), share=True)} (percentile by "
+        f"nearest rank, latency from the scheduled time): one-sided Clopper-Pearson bound at the effective "
+        f"sample size, design effect {finding.decision.design_effect:.2f} from batch means (Korn-Graubard),"
+    )
+
+
+@_how.register
+def _(_basis: Goodput, finding: Finding) -> str:
+    return (
+        f"share of requests that are {finding.bar.limits}: one-sided Clopper-Pearson "
+        f"{_end_that_decides(finding)} bound at the effective sample size, design effect "
+        f"{finding.decision.design_effect:.2f} (Korn-Graubard),"
+    )
+
+
+@_how.register
+def _(basis: Means, finding: Finding) -> str:
+    return f"one-sided Student t {_end_that_decides(finding)} bound over {len(basis.values)} {basis.of}"
+
+
+@_how.register
+def _(_basis: CostOfShare, _finding: Finding) -> str:
+    return "the exact cost over the one-sided Clopper-Pearson lower bound of the share of good answers"
+
+
+@_how.register
+def _(_basis: Ratio, finding: Finding) -> str:
+    return f"one-sided Fieller {_end_that_decides(finding)} bound of cost over good answers, item by item,"
+
+
+@_how.register
+def _(basis: Contrast, finding: Finding) -> str:
+    method = "contrast with that share, Student t" if basis.as_ratio else "Newcombe's method 10"
+    return f"one-sided {_end_that_decides(finding)} bound, paired on the same items ({method}),"
+
+
+@_how.register
+def _(basis: Pairs, finding: Finding) -> str:
+    return (
+        f"one-sided Student t {_end_that_decides(finding)} bound of the log ratio over {len(basis.logs)} pairs "
+        "of blocks, interleaved in seeded random order,"
+    )
+
+
+@_how.register
+def _(_basis: Interval, finding: Finding) -> str:
+    return f"{_end_that_decides(finding)} end of the interval that the test gave"
 
 
 def hint(finding: Finding, policy: Policy) -> str:
@@ -117,7 +182,7 @@ def hint(finding: Finding, policy: Policy) -> str:
         return ""
     basis = finding.measurement.basis
     match basis:
-        case Share(total=total, n=n):
+        case Share(total=total, n=n) | Goodput(share=Share(total=total, n=n)):
             needed = _requests(total / n, finding.bar.limit.base, finding.bar.sense == "at least", policy)
             unit = finding.measurement.n_unit
         case Latencies(values=values, q=q):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pytest_procure import wording
 from pytest_procure.decision import Policy
 from pytest_procure.units import Quantity
-from pytest_procure.verdict import Finding
+from pytest_procure.verdict import Finding, policy_of
 
 from .record import Amount, FindingRecord
 
@@ -13,6 +13,7 @@ from .record import Amount, FindingRecord
 def finding_record(finding: Finding, policy: Policy) -> FindingRecord:
     """Write a finding as plain data."""
     bar, measured, decision = finding.bar, finding.measurement, finding.decision
+    policy = policy_of(bar, policy)
     point = measured.estimate
     unit = point.unit if point is not None else ""
     low, high = (None if end is None else Quantity(end, unit) for end in (decision.low, decision.high))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 
 from pytest_procure.errors import EvidenceError
@@ -14,29 +13,30 @@ from .record import FORMAT, Record, dumps
 _OURS = ("report.html", "verdict.json")
 
 
-def prepare(folder: Path) -> None:
-    """Make the folder, and clear an earlier report of ours out of it.
-
-    Raises `EvidenceError` when the path is something else: a file, or a folder with anything but a report.
-    """
+def check(folder: Path) -> None:
+    """Raise `EvidenceError` when the path is a file, or a folder with anything but a report of ours."""
     try:
         if folder.exists() and not folder.is_dir():
             raise EvidenceError(f"`--procure-out {folder}` is a file; expected a folder, new or of ours")
-        if folder.is_dir() and any(folder.iterdir()):
-            _clear(folder)
+        if folder.is_dir() and any(folder.iterdir()) and not _is_report(folder):
+            raise EvidenceError(
+                f"`--procure-out {folder}` holds something that is no earlier report; name another folder"
+            )
+    except OSError as error:
+        raise EvidenceError(f"the report folder {folder} cannot be read: {error.strerror}") from error
+
+
+def prepare(folder: Path) -> None:
+    """Make the folder, and clear an earlier report of ours out of it. Raises as `check` does."""
+    check(folder)
+    try:
         folder.mkdir(parents=True, exist_ok=True)
+        for name in _OURS:
+            (folder / name).unlink(missing_ok=True)
+        for log in _logs(folder):
+            log.unlink()
     except OSError as error:
         raise EvidenceError(f"the report folder {folder} cannot be made: {error.strerror}") from error
-
-
-def _clear(folder: Path) -> None:
-    if not _is_report(folder):
-        raise EvidenceError(
-            f"`--procure-out {folder}` holds something that is no earlier report; name another folder"
-        )
-    for name in _OURS:
-        (folder / name).unlink(missing_ok=True)
-    shutil.rmtree(folder / "runs", ignore_errors=True)
 
 
 def _is_report(folder: Path) -> bool:
@@ -44,6 +44,10 @@ def _is_report(folder: Path) -> bool:
     names = {entry.name for entry in folder.iterdir()}
     if not names <= {*_OURS, "runs"}:
         return False
+    if (folder / "runs").is_symlink() or not all(
+        log.is_file() and log.name.endswith(".csv.gz") for log in _logs(folder)
+    ):
+        return False  # many a training tool keeps its work in a folder named `runs`
     try:
         record = json.loads((folder / "verdict.json").read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -51,6 +55,11 @@ def _is_report(folder: Path) -> bool:
     except (OSError, ValueError):
         return False
     return isinstance(record, dict) and record.get("format") == FORMAT
+
+
+def _logs(folder: Path) -> list[Path]:
+    runs = folder / "runs"
+    return list(runs.iterdir()) if runs.exists() else []
 
 
 def write(folder: Path, record: Record, html: str) -> None:

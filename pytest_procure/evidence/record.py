@@ -37,7 +37,9 @@ class FindingRecord(TypedDict):
 
     metric: str  # accuracy, latency.p95, cost_per_request ...
     title: str  # in plain words: "slowest 5 in 100 requests"
-    kind: Literal["quality", "latency", "throughput", "errors", "cost", "condition", "own"]
+    kind: Literal[
+        "quality", "latency", "goodput", "throughput", "errors", "cost", "energy", "condition", "own"
+    ]
     sense: Literal["at least", "at most"]
     bar: Amount
     estimate: Amount | None  # None: not measurable, `sentence` says why

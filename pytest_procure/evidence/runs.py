@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -63,9 +64,12 @@ def run_record(
 
 
 def file_name(name: str) -> str:
-    """Make a file name of a test's id: readable, without separators, never longer than systems allow."""
+    """Make a file name of a test's id: readable, without separators, never longer than systems allow.
+
+    Eight digits of the id's digest keep `acme int8` and `acme-int8` apart.
+    """
     plain = re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-.")
-    return plain[-150:]
+    return f"{plain[-120:]}.{hashlib.sha256(name.encode('utf-8', 'backslashreplace')).hexdigest()[:8]}"
 
 
 def _latencies(run: Execution) -> np.ndarray[Any, np.dtype[np.float64]]:

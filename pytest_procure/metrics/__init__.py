@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from .cost import cost_per_request
+from .energy import energy_per_request
 from .execution import Execution
 from .failures import error_rate, sustained
 from .latency import latency
@@ -13,7 +14,7 @@ from .metric import Kind, Metric, metric
 from .quality import quality, score
 from .throughput import throughput
 
-__all__ = ["Execution", "Measurement", "Metric", "measure", "metric", "score"]
+__all__ = ["Execution", "Measurement", "Metric", "measure", "metric", "score", "unmeasurable"]
 
 
 _BY_KIND: dict[Kind, Callable[[Metric, Execution], Measurement]] = {
@@ -22,6 +23,8 @@ _BY_KIND: dict[Kind, Callable[[Metric, Execution], Measurement]] = {
     "throughput": throughput,
     "errors": error_rate,
     "cost": cost_per_request,
+    "energy": energy_per_request,
+    "goodput": lambda what, _: unmeasurable(what, "its limits are given in the bar, or to `result.goodput`"),
     "condition": sustained,
     "own": lambda what, _: unmeasurable(what, f"the test gave no `procure.measure({what.name!r}, ...)`"),
 }

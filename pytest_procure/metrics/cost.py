@@ -5,44 +5,64 @@ from __future__ import annotations
 from decimal import Decimal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pytest_procure.candidates import HourlyPrice, RequestPrice, TokenPrice
 from pytest_procure.driver.log import Int64
 from pytest_procure.units import Quantity
 
 from .execution import Execution
-from .measurement import Exact, Means, Measurement, unmeasurable
-from .metric import Metric
+from .measurement import CostOfShare, Exact, Means, Measurement, Ratio, Share, unmeasurable
+from .metric import COST, COST_PER_ACCEPTED, COST_PER_CORRECT, Metric, metric
+from .quality import quality
 from .throughput import MINIMUM_LAUNCHES, rates
 
 #: Costs by the token vary with the item; fewer distinct items than this give no verdict.
 MINIMUM_ITEMS = 20
+#: Which score makes an answer one that the cost is divided by.
+_SCORER = {COST_PER_CORRECT.name: "accuracy", COST_PER_ACCEPTED.name: "quality.accepted"}
 
 
 def cost_per_request(what: Metric, run: Execution) -> Measurement:
-    """Measure what one request costs under this scenario, in the currency of the candidate's price."""
-    match run.candidate.price:
-        case None:
-            return unmeasurable(what, f"candidate `{run.candidate.name}` has no price")
-        case RequestPrice() as price:
-            return _exact(what, price.per_request(), price.currency, "as priced")
-        case TokenPrice() as price:
-            return _by_token(what, run, price)
-        case HourlyPrice() as price if run.scenario.qps is not None:
-            return _exact(what, price.per_request(run.scenario.qps), price.currency, "at the declared rate")
-        case HourlyPrice() as price:
-            return _by_rate(what, run, price)
-        case other:
-            return unmeasurable(what, f"a price of kind {type(other).__name__} has no cost per request")
+    """Measure what one request costs under this scenario, in the currency of the candidate's price.
+
+    `cost_per_correct` and `cost_per_accepted` divide by the share of answers that score in `accuracy`, and in
+    `quality.accepted`: what is not good is paid for, and asked again until it is.
+    """
+    price = run.candidate.price
+    if price is None:
+        return unmeasurable(what, f"candidate `{run.candidate.name}` has no price")
+    good: Measurement | None = None
+    if what.name != COST.name:
+        good = quality(metric(_SCORER[what.name]), run)
+        if not isinstance(good.basis, Share) or good.basis.total == 0:
+            return unmeasurable(what, f"no answer scored by `{_SCORER[what.name]}`, so none has a cost")
+    if isinstance(price, TokenPrice):
+        return _by_token(what, run, price, good)
+    if isinstance(price, RequestPrice):
+        return _fixed(what, price.per_request(), price.currency, "as priced", good)
+    assert isinstance(price, HourlyPrice), "there are three kinds of price"
+    if run.scenario.qps is None:
+        return _by_rate(what, run, price, good)
+    amount = price.per_request(run.scenario.qps)
+    return _fixed(what, amount, price.currency, "at the declared rate", good)
 
 
-def _exact(what: Metric, amount: Decimal, currency: str, label: str) -> Measurement:
-    return Measurement(what, Quantity(amount, currency), 1, "price", Exact(amount, label))
+def _fixed(what: Metric, amount: Decimal, currency: str, label: str, good: Measurement | None) -> Measurement:
+    if good is None:
+        return Measurement(what, Quantity(amount, currency), 1, "price", Exact(amount, label))
+    assert isinstance(good.basis, Share), "the caller has checked"
+    each = Quantity.of(float(amount) / (good.basis.total / good.basis.n), currency)
+    return Measurement(what, each, good.n, good.n_unit, CostOfShare(amount, good.basis))
 
 
-def _by_rate(what: Metric, run: Execution, price: HourlyPrice) -> Measurement:
+def _by_rate(what: Metric, run: Execution, price: HourlyPrice, good: Measurement | None) -> Measurement:
     """An hour's price over what an hour serves, at the utilisation that the buyer declared."""
     values = rates(run)
+    if run.blocks:
+        return unmeasurable(what, "the blocks of a comparison are no fresh launches")
+    if good is not None:
+        values = values * _good_by_launch(what, run)
     mean = float(values.mean())
     if mean <= 0:
         return unmeasurable(what, "no request was answered, so none has a cost")
@@ -56,20 +76,40 @@ def _by_rate(what: Metric, run: Execution, price: HourlyPrice) -> Measurement:
     )
 
 
-def _by_token(what: Metric, run: Execution, price: TokenPrice) -> Measurement:
+def _good_by_launch(what: Metric, run: Execution) -> NDArray[np.float64]:
+    """`(launches,)` share of a launch's good samples that score."""
+    scores = run.scores[_SCORER[what.name]]
+    ends = np.cumsum([len(log.samples) for log in run.logs])[:-1]
+    answered = [int(log.ok.sum()) * log.samples_per_query for log in run.logs]
+    sums = [float(part.sum()) for part in np.split(scores, ends)]
+    return np.array([total / n if n else 0.0 for total, n in zip(sums, answered, strict=True)])
+
+
+def _by_token(what: Metric, run: Execution, price: TokenPrice, good: Measurement | None) -> Measurement:
     sent, received = _tokens(run, "input_tokens"), _tokens(run, "output_tokens")
     if sent is None or received is None:
         return unmeasurable(what, "the backend reports no tokens, and the price is by the token")
     each = np.array([float(price.per_request(int(i), int(o))) for i, o in zip(sent, received, strict=True)])
-    items = run.items
-    by_item = np.array([each[items == item].mean() for item in np.unique(items)])
+    cost = _by_item(each, run)
+    if good is not None:
+        scores = run.scores[_SCORER[what.name]]
+        success = _by_item(scores, run)
+        estimate = Quantity.of(round(float(cost.mean() / success.mean()), 15), price.currency)
+        return Measurement(what, estimate, len(cost), "items", Ratio(cost, success))
     return Measurement(
         what,
-        Quantity.of(round(float(by_item.mean()), 15), price.currency),
-        len(by_item),
+        Quantity.of(round(float(cost.mean()), 15), price.currency),
+        len(cost),
         "items",
-        Means(by_item, "items", MINIMUM_ITEMS),
+        Means(cost, "items", MINIMUM_ITEMS),
     )
+
+
+def _by_item(values: NDArray[np.float64], run: Execution) -> NDArray[np.float64]:
+    """`(items,)` mean of each item that was asked: an item asked twice is one piece of evidence."""
+    _, place = np.unique(run.items, return_inverse=True)
+    result: NDArray[np.float64] = np.bincount(place, weights=values) / np.bincount(place)
+    return result
 
 
 def _tokens(run: Execution, column: str) -> Int64 | None:

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from pytest_procure.candidates import Candidate
 from pytest_procure.datasets import DatasetSlice
-from pytest_procure.driver.pull import Run
 from pytest_procure.driver.log import RequestLog, Status
+from pytest_procure.driver.pull import Run
 from pytest_procure.scenarios import Scenario
 
 
@@ -24,6 +24,8 @@ class Execution:
     slice: DatasetSlice
     launches: tuple[Run, ...]
     scores: Mapping[str, NDArray[np.float64]]
+    energy: tuple[float, ...] | None = None  # joules of each launch, where the device counts them
+    blocks: bool = False  # the launches are blocks of a comparison: no fresh loads, so no capacity claim
 
     @property
     def logs(self) -> tuple[RequestLog, ...]:

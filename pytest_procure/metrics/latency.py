@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from pytest_procure.driver.log import Int64, RequestLog
 from pytest_procure.stats import percentile
 from pytest_procure.units import Quantity
 
@@ -19,7 +20,7 @@ def latency(what: Metric, run: Execution) -> Measurement:
         return unmeasurable(what, f"{run.scenario.name} has no latency: all samples are due at once")
     if run.requests == 0:
         return unmeasurable(what, "no request was made")
-    values = np.concatenate([np.where(log.ok, log.latency, NEVER) for log in run.logs])
+    values = request_latencies(run)
     at = int(percentile(values, float(what.q), method="nearest-rank"))
     censored = at >= NEVER  # a float on the way
     if censored:
@@ -32,6 +33,16 @@ def latency(what: Metric, run: Execution) -> Measurement:
         Latencies(values, what.q, under_load=not run.scenario.is_closed_loop),
         censored,
     )
+
+
+def request_latencies(run: Execution) -> Int64:
+    """`(requests,)` ns in send order, over all launches; `NEVER` where the request failed."""
+    return np.concatenate([request_latencies_of(log) for log in run.logs])
+
+
+def request_latencies_of(log: RequestLog) -> Int64:
+    """`(n,)` ns of one launch; `NEVER` where the request failed."""
+    return np.where(log.ok, log.latency, NEVER)
 
 
 def _shortest_failure(run: Execution) -> int:

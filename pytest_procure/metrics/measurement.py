@@ -4,6 +4,11 @@ Basis
 ├── Share          k of n (or a mean of scores in [0, 1]); exact binomial bounds at an effective n
 ├── Latencies      a percentile: decided as the share of requests within the limit
 ├── Means          independent repeats, of launches or items; t bounds
+├── Goodput        requests that meet several limits at once; the stricter of both effective n
+├── CostOfShare    an exact cost over a share of good answers
+├── Ratio          a cost that varies over good answers (Fieller)
+├── Contrast       scores of two candidates on the same items
+├── Pairs          ratios of two candidates in interleaved blocks
 ├── Interval       a value with bounds that its author computed
 ├── Exact          a value without an interval: a price at a declared rate
 └── Unmeasurable   nothing was seen; says why
@@ -56,6 +61,51 @@ class Means:
 
 
 @dataclass(frozen=True, slots=True)
+class Goodput:
+    """`share` allows for items asked twice; `values` and `limit` for requests that wait behind each other."""
+
+    share: Share
+    good: NDArray[np.bool_]  # (n,) in send order
+    values: NDArray[np.int64] | None  # (n,) ns, `NEVER` where the request failed; None without a time limit
+    limit: int  # ns
+    under_load: bool
+
+
+@dataclass(frozen=True, slots=True)
+class CostOfShare:
+    """What is measured is `cost` / share, in the cost's unit."""
+
+    cost: Decimal
+    share: Share
+
+
+@dataclass(frozen=True, slots=True)
+class Ratio:
+    """`cost`, `success`: `(g,)` one an independent item; what is measured is mean(cost) / mean(success)."""
+
+    cost: NDArray[np.float64]
+    success: NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Contrast:
+    """`candidate`, `reference`: `(n,)` scores in [0, 1] of the same items."""
+
+    candidate: NDArray[np.float64]
+    reference: NDArray[np.float64]
+    clusters: NDArray[np.int64] | None
+    as_ratio: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Pairs:
+    """`logs`: `(b,)` logarithms of candidate over reference, one an interleaved pair of blocks."""
+
+    logs: NDArray[np.float64]
+    minimum: int
+
+
+@dataclass(frozen=True, slots=True)
 class Interval:
     """A value whose author says where it likely lies, in the metric's unit."""
 
@@ -79,7 +129,19 @@ class Unmeasurable:
     reason: str
 
 
-Basis = Share | Latencies | Means | Interval | Exact | Unmeasurable
+Basis = (
+    Share
+    | Latencies
+    | Means
+    | Goodput
+    | CostOfShare
+    | Ratio
+    | Contrast
+    | Pairs
+    | Interval
+    | Exact
+    | Unmeasurable
+)
 
 
 @dataclass(frozen=True, slots=True)

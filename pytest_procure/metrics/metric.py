@@ -9,7 +9,7 @@ from typing import Literal
 
 from pytest_procure.errors import DeclarationError, unknown
 
-Kind = Literal["quality", "latency", "throughput", "errors", "cost", "condition", "own"]
+Kind = Literal["quality", "latency", "goodput", "throughput", "errors", "cost", "energy", "condition", "own"]
 
 _PERCENTILE = re.compile(r"latency\.p(\d{1,2}(?:\.\d+)?)")
 _NAMED = re.compile(r"(quality|own)\.(\w[\w.-]*)")
@@ -36,16 +36,37 @@ class Metric:
     @property
     def shares(self) -> bool:
         """Whether a bar on it is a share of samples or requests, between 0 and 1."""
-        return self.kind in {"quality", "errors"}
+        return self.kind in {"quality", "errors", "goodput"}
+
+    @property
+    def timed(self) -> bool:
+        """Whether a harness that was late can have made it worse."""
+        return self.kind in {"latency", "goodput", "throughput", "energy", "condition"}
 
 
 ACCURACY = Metric("accuracy", "answers right", "quality", "number", "high")
 ERROR_RATE = Metric("error_rate", "requests failed", "errors", "number", "low")
 THROUGHPUT = Metric("throughput", "samples a second", "throughput", "rate", "high")
 COST = Metric("cost_per_request", "cost per request", "cost", "money", "low")
+COST_PER_CORRECT = Metric("cost_per_correct", "cost per right answer", "cost", "money", "low")
+COST_PER_ACCEPTED = Metric("cost_per_accepted", "cost per accepted answer", "cost", "money", "low")
+ENERGY = Metric("energy_per_request", "energy per request", "energy", "energy", "low")
+GOODPUT = Metric("goodput", "requests within all limits at once", "goodput", "number", "high")
 SUSTAINED = Metric("sustained_rate", "requests answered at the declared rate", "condition", "number", "high")
 
-_FIXED = {metric.name: metric for metric in (ACCURACY, ERROR_RATE, THROUGHPUT, COST)}
+_FIXED = {
+    metric.name: metric
+    for metric in (
+        ACCURACY,
+        ERROR_RATE,
+        THROUGHPUT,
+        COST,
+        COST_PER_CORRECT,
+        COST_PER_ACCEPTED,
+        ENERGY,
+        GOODPUT,
+    )
+}
 
 
 def metric(name: str) -> Metric:

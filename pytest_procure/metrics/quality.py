@@ -62,17 +62,20 @@ def quality(what: Metric, run: Execution) -> Measurement:
         )
     if len(scores) == 0:
         return unmeasurable(what, "no request was made")
-    basis = _share(scores, run)
+    basis = share_of(scores, run.items, run)
     return Measurement(what, Quantity.of(round(basis.total / basis.n, 12)), len(scores), "samples", basis)
 
 
-def _share(scores: NDArray[np.float64], run: Execution) -> Share:
-    items, clusters = run.items, run.slice.clusters
+def share_of(scores: NDArray[np.float64], items: NDArray[np.int64], run: Execution) -> Share:
+    """Give the share with its design effect; `items`: which item of the slice each score is of."""
+    clusters = run.slice.clusters
     groups = items if clusters is None else clusters[items]
     distinct = len(np.unique(groups))
     effect: float = 1.0
     df: int | None = None
-    if distinct < len(scores):
+    if distinct == 1 < len(scores):
+        effect, df = float(len(scores)), 1  # all of them tell as much as one
+    elif distinct < len(scores):
         effect, df = cluster_design_effect(scores, groups)
     # Failures under load come in rows; where there are some, the answers are no independent draws either.
     serial, serial_df = serial_effect(run.failed)

@@ -29,6 +29,8 @@ def throughput(what: Metric, run: Execution) -> Measurement:
     """Measure samples a second. Not where the rate is declared: there it is a condition."""
     if run.scenario.rate_is_declared:
         return unmeasurable(what, "at a declared rate the rate is a condition, not a result")
+    if run.blocks:
+        return unmeasurable(what, "the blocks of a comparison are no fresh launches")
     values = rates(run)
     return Measurement(
         what,

@@ -11,7 +11,6 @@ from . import words
 _NAMES = {
     "bytes": "size in bytes",
     "clock_step_ns": "step of the clock (ns)",
-    "count": "requests",
     "decode": "how outputs are read",
     "drain": "wait for late answers",
     "dtype": "number format",
@@ -130,8 +129,6 @@ def _named(key: str) -> str:
 
 
 def _value(value: Any) -> str:
-    if value is None or value in ("", [], {}):
-        return words.NOT_STATED
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):
@@ -139,5 +136,7 @@ def _value(value: Any) -> str:
     if isinstance(value, int):
         return f"{value:,}" if abs(value) >= 10_000 else str(value)
     if isinstance(value, list):
-        return ", ".join(_value(item) for item in value)
-    return str(value)
+        return ", ".join(_value(item) for item in value) or "none"
+    if isinstance(value, Mapping):  # an empty one: others are taken apart
+        return "none"
+    return words.NOT_STATED if value is None or value == "" else str(value)

@@ -101,6 +101,7 @@ class Page:
     untested: list[str]
     caveats: dict[str, list[str]]  # what the data do not show, as their owner says -> datasets
     events: list[Events]
+    logs: int  # files of request logs
 
     def result(self, requirement: Requirement, candidate: str) -> ResultRecord | None:
         """Find what a requirement found about a candidate."""
@@ -128,6 +129,7 @@ def page_of(record: Record) -> Page:
         untested=[_untested(q, r) for q, r in _results(record) if r["verdict"] == "not tested"],
         caveats=_caveats(record),
         events=_events(record),
+        logs=sum(bool(run.get("log")) for _, result in _results(record) for run in result["runs"]),
     )
 
 
@@ -256,8 +258,8 @@ def _events(record: Record) -> list[Events]:
 
 
 def _happened(record: Record) -> Iterator[tuple[str, str]]:
-    """Tell the session's notes, then what happened on the way, run by run."""
-    yield from (("Whole session", note) for note in record["notes"])
+    """Tell the notes on the whole, then what happened on the way, run by run."""
+    yield from (("All tests", note) for note in record["notes"])
     yield from ((c["name"], c["notes"]) for c in record["candidates"] if c["notes"])
     for requirement, result in _results(record):
         where = f"{result['candidate']}, {requirement['question'] or requirement['id']}"

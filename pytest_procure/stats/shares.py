@@ -106,7 +106,7 @@ def graded_bounds(
 ) -> Bounds:
     """Korn-Graubard bounds of the mean of scores in [0, 1], each end one-sided at `confidence`.
 
-    The design effect is the variance of the mean relative to p(1 - p)/n and is floored at 1: of all scores
+    The design effect is the variance of the mean relative to p(1 - p)/(n - 1), floored at 1: of all scores
     with a given mean those that are 0 or 1 vary most, so graded scores never count for more than yes or no
     would. Without clusters this is Clopper-Pearson on the sum of the scores.
 

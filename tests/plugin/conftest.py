@@ -132,7 +132,7 @@ class BuyersSuite:
         if process:
             result = self._pytester.runpytest_subprocess(*plain, timeout=60)
         else:
-            result = self._pytester.runpytest_inprocess(*WITHOUT_OTHERS, *plain)
+            result = self._pytester.runpytest_inprocess(*WITHOUT_OTHERS, *plain, no_reraise_ctrlc=True)
         said = [*result.outlines, *result.errlines]
         # A usage error may end a session before there is a summary to read.
         counted = result.parseoutcomes() if re.search(r"=+ .* in [\d.]+s", "\n".join(said)) else {}

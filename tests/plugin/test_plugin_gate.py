@@ -217,14 +217,6 @@ def test_a_requirement_that_is_deselected_is_not_tested_and_the_offer_not_accept
     assert outcome(ended)["sentence"] == "good is not accepted, because it is not fully tested."
 
 
-def test_a_requirement_that_the_command_leaves_out_by_name_is_not_tested(suite):
-    suite.offers(good=1.0)
-    suite.tests(TWO)
-    ended = suite.run("--procure-report", "test_it.py::test_writes")
-    assert ended.status == 1
-    assert "test_reads[good]" in ended.verdicts
-
-
 def test_nothing_selected_at_all_is_not_accepted(suite):
     suite.offers(good=1.0)
     suite.tests(READS)

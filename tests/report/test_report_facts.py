@@ -20,7 +20,7 @@ def test_values_are_told_as_people_read_them():
     told = {
         fact.name: fact.value for fact in facts({"a": True, "b": 1e-7, "c": 489449, "d": ["x", 2], "e": []})
     }
-    assert told == {"a": "yes", "b": "1e-07", "c": "489,449", "d": "x, 2", "e": "not stated"}
+    assert told == {"a": "yes", "b": "1e-07", "c": "489,449", "d": "x, 2", "e": "none"}
 
 
 def test_known_conditions_have_names_in_words():

@@ -208,6 +208,12 @@ def test_the_report_is_named_by_its_record(demo, text_of):
     assert text_of(demo).rpartition(" ")[2] != name
 
 
+def test_request_logs_are_counted_and_their_digests_told(everything, text_of):
+    told = text_of(everything)
+    assert "Request logs 1 file; the digest of each stands under Detail for engineers" in told
+    assert f"Request log: logs/vendor-c.csv, SHA-256 {'ab' * 32}" in told
+
+
 def test_the_report_says_what_it_is_not(page):
     text = page.all("main")[0].text
     assert "not an MLPerf result" in text

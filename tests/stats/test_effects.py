@@ -88,6 +88,10 @@ def test_a_constant_indicator_has_no_design_effect(value):
     assert batch_design_effect([value] * 100) is None
 
 
+def test_a_share_steadier_than_chance_is_told_as_it_is():
+    assert batch_design_effect([0, 1] * 200, batches=(5, 10)) == (pytest.approx(0.0), 4)
+
+
 def test_more_batches_than_requests_are_left_out():
     indicator = [1, 0, 0, 1, 1, 0, 1]
     assert batch_design_effect(indicator) == batch_design_effect(indicator, batches=(5,))
@@ -137,6 +141,10 @@ def test_the_bulk_lends_its_correlation_to_a_lucky_run():
 def test_the_bar_itself_counts_where_it_is_the_worse():
     latencies = np.where(bursts(2000, 2000, 20), 100.0, np.arange(2000) % 10)
     assert latency_design_effect(latencies, 50.0) == batch_design_effect(latencies > 50.0)
+
+
+def test_a_request_exactly_at_the_limit_is_within_it():
+    assert latency_design_effect(np.arange(1000) // 100, 4) == batch_design_effect(np.arange(1000) >= 500)
 
 
 def test_latency_design_effect_is_never_below_one():

@@ -2,11 +2,11 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from pytest_procure.errors import DomainError
-from pytest_procure.stats import launch_mean_bounds
+from pytest_procure.stats import launch_mean_bounds, launch_mean_p_value
 
 invariant = settings(deadline=None, derandomize=True, max_examples=40)
 values = st.lists(st.floats(-1e6, 1e6), min_size=2, max_size=30)
@@ -44,6 +44,29 @@ def test_more_confidence_widens_the_bounds(launches, confidence):
     loose = launch_mean_bounds(launches, confidence=confidence)
     strict = launch_mean_bounds(launches, confidence=confidence + 0.005)
     assert strict.low <= loose.low <= loose.high <= strict.high
+
+
+def test_paired_difference_beyond_a_margin_of_two_points():
+    difference = [1.0] * 15 + [-1.0] * 25 + [0.0] * 960
+    p = launch_mean_p_value(difference, -0.02, alternative="greater")
+    # The normal tail is 0.05678744611; t with 999 degrees of freedom is a little heavier.
+    assert p == pytest.approx(0.0569457046, abs=1e-9)
+
+
+@invariant
+@given(values, st.floats(-1e6, 1e6), st.floats(0.6, 0.99))
+def test_p_value_and_bounds_say_the_same(launches, bar, confidence):
+    bounds = launch_mean_bounds(launches, confidence=confidence)
+    assume(min(abs(bounds.low - bar), abs(bounds.high - bar)) > 1e-6 * (bounds.high - bounds.low + 1))
+    above = launch_mean_p_value(launches, bar, alternative="greater")
+    below = launch_mean_p_value(launches, bar, alternative="less")
+    assert (above <= 1 - confidence) == (bounds.low >= bar)
+    assert (below <= 1 - confidence) == (bounds.high <= bar)
+
+
+def test_launches_without_spread_are_on_one_side_of_the_bar():
+    assert launch_mean_p_value([5.0, 5.0], 4.0, alternative="greater") == 0.0
+    assert launch_mean_p_value([5.0, 5.0], 4.0, alternative="less") == 1.0
 
 
 @pytest.mark.parametrize(

@@ -234,6 +234,19 @@ def test_graded_scores_never_count_for_more_than_yes_or_no():
     )
 
 
+def test_clustered_scores_use_their_variance_relative_to_yes_or_no():
+    clusters = np.repeat(np.arange(30), 10)
+    scores = np.clip(0.7 + 0.3 * np.sin(clusters) + 0.01 * (np.arange(300) % 10), 0.0, 1.0)
+    mean = scores.mean()
+    by_cluster = (scores - mean).reshape(30, 10).sum(axis=1)
+    variance = 30 / 29 * np.sum(by_cluster**2) / 300**2
+    effect = variance / (mean * (1 - mean) / 299)
+    assert effect > 1
+    assert graded_bounds(scores, confidence=0.95, clusters=clusters) == pytest.approx(
+        korn_graubard_bounds(mean, 300, effect, 29, confidence=0.95), abs=1e-9
+    )
+
+
 @invariant
 @given(st.lists(st.floats(0.0, 1.0), min_size=2, max_size=50), st.randoms(use_true_random=False))
 def test_the_order_of_independent_items_does_not_matter(scores, random):

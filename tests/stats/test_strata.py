@@ -45,9 +45,15 @@ def test_a_small_stratum_that_is_all_right_is_no_certainty():
     assert accepted / 500 <= 0.05
 
 
-def test_a_stratum_that_production_does_not_have_costs_nothing():
-    with_it = stratified_share([90, 10], [100, 10], [1.0, 0.0])
-    assert (with_it.share, with_it.design_effect) == (0.9, pytest.approx(110 / 99))
+def test_a_stratum_that_production_does_not_have_costs_nothing_but_its_items():
+    without = stratified_share([150, 99], [300, 100], [0.1, 0.9])
+    with_it = stratified_share([150, 99, 10], [300, 100, 10], [0.1, 0.9, 0.0])
+    assert with_it[:2] == without[:2]
+    assert with_it.design_effect == pytest.approx(without.design_effect * 410 / 400)
+
+
+def test_weights_that_sum_to_one_only_nearly_lift_no_share_above_one():
+    assert stratified_share([9, 9], [9, 9], [0.5, 0.5 + 1e-12]).share == 1.0
 
 
 def test_proportional_strata_that_are_all_right_equal_the_plain_share():

@@ -1,0 +1,74 @@
+"""Whether a measurement shows that a bar is met, and whether it shows the opposite.
+
+One function a basis. None of them uses randomness, the clock or the locale; bounds are rounded outward to six
+decimals before they are compared, so the same log gives the same decision on every machine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any
+
+from pytest_procure.bars import Sense
+from pytest_procure.metrics.measurement import (
+    Contrast,
+    CostOfShare,
+    Exact,
+    Goodput,
+    Interval,
+    Latencies,
+    Means,
+    Measurement,
+    Pairs,
+    Ratio,
+    Share,
+    Unmeasurable,
+)
+from pytest_procure.units import Quantity
+
+from .comparisons import contrast, pairs
+from .latencies import latencies
+from .means import means, ratio
+from .policy import Decision, Policy, undecided
+from .shares import cost_of_share, goodput, share
+
+__all__ = ["Decision", "Policy", "decide"]
+
+
+def decide(measured: Measurement, sense: Sense, limit: Quantity, policy: Policy) -> Decision:
+    """Decide one bar on one measurement. `limit` has the measurement's dimension."""
+    unit = measured.estimate.unit if measured.estimate is not None else limit.unit
+    return _BY_BASIS[type(measured.basis)](measured.basis, sense, limit.to(unit), policy)
+
+
+def _interval(basis: Interval, sense: Sense, bar: Decimal, _: Policy) -> Decision:
+    """Decide by the ends that the author gave, taken at their word."""
+    low, high = basis.low, basis.high
+    meets, misses = (low >= bar, high < bar) if sense == "at least" else (high <= bar, low > bar)
+    return Decision(meets, float(not misses), low, high, 1.0, exact=True)
+
+
+def _exact(basis: Exact, sense: Sense, bar: Decimal, _: Policy) -> Decision:
+    meets = basis.value >= bar if sense == "at least" else basis.value <= bar
+    return Decision(meets, float(meets), n_effective=1.0, exact=True)
+
+
+def _unmeasurable(basis: Unmeasurable, _: Sense, __: Decimal, ___: Policy) -> Decision:
+    return undecided(basis.reason)
+
+
+#: A bar arrives in the unit of the measurement's estimate: shares of 1, ns, the price's currency.
+_BY_BASIS: dict[type, Callable[[Any, Sense, Decimal, Policy], Decision]] = {
+    Share: share,
+    Latencies: latencies,
+    Means: means,
+    Goodput: goodput,
+    CostOfShare: cost_of_share,
+    Ratio: ratio,
+    Contrast: contrast,
+    Pairs: pairs,
+    Interval: _interval,
+    Exact: _exact,
+    Unmeasurable: _unmeasurable,
+}

@@ -1,0 +1,77 @@
+"""Bars on latency percentiles: decided as shares of requests within the limit."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pytest_procure import stats
+from pytest_procure.bars import Sense
+from pytest_procure.metrics.measurement import NEVER, Latencies
+from pytest_procure.stats.effects import BATCHES
+
+from .policy import Decision, Policy, undecided
+from .tails import share_p
+
+
+def latencies(basis: Latencies, sense: Sense, bar: Decimal, policy: Policy) -> Decision:
+    """Decide "p95 at most 80 ms" as "at least 95 % of the requests took at most 80 ms"."""
+    values, n, limit = basis.values, len(basis.values), int(bar)
+    if n < min(BATCHES):
+        why = f"{n} requests are too few; it takes {min(BATCHES)}"
+        return undecided(why)
+    low, high = _percentile_range(basis, policy)
+    within = values <= limit if sense == "at most" else values < limit
+    effect, df = latency_effect(values, limit, policy)
+    n_effective = stats.effective_n(n, effect, df, confidence=policy.confidence)
+    share = float(within.mean())
+    bounds = stats.round_outward(
+        stats.share_bounds(share * n, n, confidence=policy.confidence, n_effective=n_effective)
+    )
+    shown: Sense = "at least" if sense == "at most" else "at most"
+    p: float | None = share_p(share, n, basis.q, shown, n_effective)
+    meets = (
+        Decimal(repr(bounds.low)) >= basis.q if shown == "at least" else Decimal(repr(bounds.high)) <= basis.q
+    )
+    blocked = ""
+    if basis.under_load and n < policy.min_under_load:
+        blocked, p = f"{n} requests under load are too few; it takes {policy.min_under_load}", None
+    elif meets and n / effect < policy.min_effective:
+        blocked = in_rows(n, effect, policy)
+    return Decision(meets and not blocked, p, low, high, n_effective, effect, blocked=blocked)
+
+
+def in_rows(n: int, effect: float, policy: Policy) -> str:
+    """Say that so many requests told too little."""
+    return (
+        f"latencies came in rows: {n} requests told as much as {n / effect:.0f} independent ones, "
+        f"and acceptance takes {policy.min_effective}"
+    )
+
+
+def latency_effect(values: NDArray[np.int64], limit: int, policy: Policy) -> tuple[float, int]:
+    """Give the design effect of "within the limit": the bar's own, and the bulk's where the bulk is near it.
+
+    A short lucky run holds too few requests over the limit to show how they cluster; the slowest tenth stands
+    in for them. Where even that tenth lies far below the limit, its rows tell of small delays only.
+    """
+    if stats.percentile(values, 0.9) * policy.far > limit:
+        return stats.latency_design_effect(values, limit)
+    effect = stats.batch_design_effect(values > limit, [b for b in BATCHES if b <= len(values)])
+    return (1.0, min(BATCHES) - 1) if effect is None else (max(1.0, effect[0]), effect[1])
+
+
+def _percentile_range(basis: Latencies, policy: Policy) -> tuple[Decimal | None, Decimal | None]:
+    """Order statistics at the bounds of the percentile's own share; None above the failures."""
+    values, n, q = basis.values, len(basis.values), float(basis.q)
+    at = int(stats.percentile(values, q, method="nearest-rank"))
+    effect, df = stats.latency_design_effect(values, min(at, NEVER - 1))
+    bounds = stats.korn_graubard_bounds(q, n, effect, df, confidence=policy.confidence)
+    ends = [
+        int(stats.percentile(values, min(max(share, 1 / n), 1.0 - 1e-12), method="nearest-rank"))
+        for share in (bounds.low, bounds.high)
+    ]
+    low, high = (None if end >= NEVER else Decimal(end) for end in ends)
+    return low, high

@@ -1,0 +1,48 @@
+"""The decision rule's risks and floors, and what it gives."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """The risks and floors of the decision rule."""
+
+    consumer_risk: float = 0.05  # to accept an offer that is exactly at the bar
+    rejection_risk: float = 0.05  # to reject an offer that meets every bar, over all bars together
+    min_clusters: int = 20
+    min_effective: int = 100  # latency: requests' worth of independent information
+    min_under_load: int = 200  # latency: requests, where arrivals do not wait for answers
+    far: float = 20.0  # latency: a limit this many times the run's own p90 is not near the bulk
+
+    @property
+    def confidence(self) -> float:
+        """Of each end of a range, one-sided."""
+        return 1.0 - self.consumer_risk
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """Whether the bar is shown to be met, and with what probability its opposite would show by chance.
+
+    `low` and `high`: the likely range, in the unit of the measurement's estimate; None where it has no end.
+
+    `reject_p`: the probability of evidence this bad from an offer that meets the bar; None if the evidence
+    cannot reject. `exact`: no sampling, so no risk. `blocked`: why the evidence decides nothing.
+    """
+
+    accept: bool
+    reject_p: float | None
+    low: Decimal | None = None
+    high: Decimal | None = None
+    n_effective: float = 0.0
+    design_effect: float = 1.0
+    exact: bool = False
+    blocked: str = ""
+
+
+def undecided(why: str, *, n_effective: float = 0.0) -> Decision:
+    """Decide nothing, for this reason."""
+    return Decision(accept=False, reject_p=None, n_effective=n_effective, blocked=why)

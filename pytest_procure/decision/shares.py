@@ -1,0 +1,81 @@
+"""Bars on shares: accuracy, failures, goodput, and costs that are divided by a share."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from decimal import Decimal
+
+from pytest_procure import stats
+from pytest_procure.bars import Sense
+from pytest_procure.metrics.measurement import CostOfShare, Goodput, Share
+from pytest_procure.stats.effects import BATCHES
+
+from .latencies import in_rows, latency_effect
+from .policy import Decision, Policy, undecided
+from .tails import share_p
+
+
+def share(basis: Share, sense: Sense, bar: Decimal, policy: Policy) -> Decision:
+    """Decide by Clopper-Pearson bounds at the effective sample size (Korn and Graubard)."""
+    n_effective = float(basis.n)
+    if basis.df is not None:
+        n_effective = stats.effective_n(basis.n, basis.design_effect, basis.df, confidence=policy.confidence)
+    share = basis.total / basis.n
+    bounds = stats.round_outward(
+        stats.share_bounds(basis.total, basis.n, confidence=policy.confidence, n_effective=n_effective)
+    )
+    low, high = Decimal(repr(bounds.low)), Decimal(repr(bounds.high))
+    p = share_p(share, basis.n, bar, sense, n_effective)
+    if basis.clusters is not None and basis.clusters < policy.min_clusters:
+        why = f"{basis.clusters} clusters are too few for a verdict; it takes {policy.min_clusters}"
+        return Decision(
+            accept=False,
+            reject_p=None,
+            low=low,
+            high=high,
+            n_effective=n_effective,
+            design_effect=basis.design_effect,
+            blocked=why,
+        )
+    meets = low >= bar if sense == "at least" else high <= bar
+    return Decision(meets, p, low, high, n_effective, basis.design_effect)
+
+
+def goodput(basis: Goodput, sense: Sense, bar: Decimal, policy: Policy) -> Decision:
+    """Decide a joint share as the share it is, at the smaller of its two effective sample sizes."""
+    n = len(basis.good)
+    if n < min(BATCHES):
+        why = f"{n} requests are too few; it takes {min(BATCHES)}"
+        return undecided(why)
+    found = stats.batch_design_effect(~basis.good, [b for b in BATCHES if b <= n])
+    effect, df = (1.0, min(BATCHES) - 1) if found is None else (max(1.0, found[0]), found[1])
+    if basis.values is not None:
+        near, near_df = latency_effect(basis.values, basis.limit, policy)
+        if near > effect:
+            effect, df = near, near_df
+    if basis.share.design_effect > effect and basis.share.df is not None:
+        effect, df = basis.share.design_effect, basis.share.df
+    joint = replace(basis.share, design_effect=effect, df=df)
+    decision = share(joint, sense, bar, policy)
+    if basis.under_load and n < policy.min_under_load:
+        why = f"{n} requests under load are too few; it takes {policy.min_under_load}"
+        return replace(decision, accept=False, reject_p=None, blocked=why)
+    if basis.values is not None and decision.accept and n / effect < policy.min_effective:
+        return replace(decision, accept=False, blocked=in_rows(n, effect, policy))
+    return decision
+
+
+def cost_of_share(basis: CostOfShare, sense: Sense, bar: Decimal, policy: Policy) -> Decision:
+    """Decide "c / share at most b" as "share at least c / b"; a share has to be between 0 and 1."""
+    needed = basis.cost / bar
+    shown: Sense = "at least" if sense == "at most" else "at most"
+    if not 0 < needed < 1:
+        meets = (needed <= 0) == (shown == "at least")
+        return Decision(accept=meets, reject_p=float(meets), exact=True, n_effective=float(basis.share.n))
+    decision = share(basis.share, shown, needed, policy)
+    low, high = decision.low, decision.high
+    return replace(
+        decision,
+        low=basis.cost / high if high else None,
+        high=basis.cost / low if low else None,
+    )

@@ -1,0 +1,55 @@
+"""Probabilities of evidence this bad, from an offer that meets the bar: what Holm's method goes by."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Literal
+
+from pytest_procure import stats
+from pytest_procure.bars import Sense
+
+from .policy import Decision, Policy
+
+
+def share_p(share: float, n: int, bar: Decimal, sense: Sense, n_effective: float) -> float:
+    """Give the exact binomial tail at the bar, on the side that speaks against the offer."""
+    alternative: Literal["less", "greater"] = "less" if sense == "at least" else "greater"
+    return stats.share_p_value(share * n, n, float(bar), alternative=alternative, n_effective=n_effective)
+
+
+def outward(bounds: stats.Bounds) -> tuple[Decimal | None, Decimal | None]:
+    """Widen by a part in 10^12, for rates and costs: six decimals do not suit them. None: no end."""
+    low, high = (Decimal(repr(end)) if math.isfinite(end) else None for end in bounds)
+    part = Decimal("1e-12")
+    return (
+        None if low is None else low - abs(low) * part,
+        None if high is None else high + abs(high) * part,
+    )
+
+
+def by_bounds(
+    bounds_at: Callable[[float], stats.Bounds],
+    sense: Sense,
+    bar: Decimal,
+    policy: Policy,
+    *,
+    n_effective: float,
+) -> Decision:
+    """Decide by any bounds; the confidence at which the opposite one meets the bar gives the probability."""
+    low, high = outward(bounds_at(policy.confidence))
+    at_least = sense == "at least"
+    meets = low is not None and low >= bar if at_least else high is not None and high <= bar
+
+    def misses(confidence: float) -> bool:
+        at = bounds_at(confidence)
+        return at.high < bar if sense == "at least" else at.low > bar
+
+    p, certain = 1.0, 0.0
+    if misses(0.5):
+        p, certain = 0.5, 1e-12
+        for _ in range(40):
+            middle = (p * certain) ** 0.5
+            p, certain = (middle, certain) if misses(1 - middle) else (p, middle)
+    return Decision(meets, p, low, high, n_effective)

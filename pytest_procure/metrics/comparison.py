@@ -1,0 +1,108 @@
+"""Two candidates on the same items: their ratio or difference, paired, from interleaved blocks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from decimal import Decimal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pytest_procure.stats import percentile
+from pytest_procure.units import Quantity
+
+from .execution import Execution
+from .latency import request_latencies_of
+from .measurement import Contrast, Exact, Measurement, Pairs, unmeasurable
+from .metric import Metric
+from .throughput import rates
+
+#: Pairs of blocks in a comparison, and the fewest that give a verdict on speed.
+BLOCKS = 10
+MINIMUM_PAIRS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Against:
+    """The candidate that another is held against; `margin` asks for a difference, otherwise it is a ratio."""
+
+    name: str
+    margin: bool = False
+
+
+def against(what: Metric, other: Against) -> Metric:
+    """Name a metric of a comparison: `accuracy / vendor A`, in its own words and dimension."""
+    if other.margin:
+        return replace(what, name=f"{what.name} - {other.name}", title=f"{what.title}, less {other.name}'s")
+    return replace(
+        what,
+        name=f"{what.name} / {other.name}",
+        title=f"{what.title}, as a share of {other.name}'s",
+        dimension="number",
+    )
+
+
+def compare(what: Metric, other: Against, ours: Execution, theirs: Execution) -> Measurement:
+    """Measure one metric of a candidate against another's. Both have answered the same items."""
+    named = against(what, other)
+    if what.kind == "quality":
+        return _scores(what, named, other, ours, theirs)
+    if what.kind == "cost":
+        return _costs(what, named, ours, theirs)
+    per_block = _per_block(what, ours), _per_block(what, theirs)
+    if per_block[0] is None or per_block[1] is None:
+        return unmeasurable(named, f"`{what.name}` cannot be compared between candidates")
+    if not (per_block[0] > 0).all() or not (per_block[1] > 0).all():
+        return unmeasurable(named, "a block has no good answer, so it has no ratio")
+    logs = np.log(per_block[0] / per_block[1])
+    ratio = Quantity.of(round(float(np.exp(logs.mean())), 12))
+    return Measurement(named, ratio, len(logs), "pairs of blocks", Pairs(logs, MINIMUM_PAIRS))
+
+
+def _scores(what: Metric, named: Metric, other: Against, ours: Execution, theirs: Execution) -> Measurement:
+    if what.name not in ours.scores or what.name not in theirs.scores:
+        return unmeasurable(named, f"dataset `{ours.slice.dataset.name}` has no scorer for it")
+    mine, its = _by_item(what, ours), _by_item(what, theirs)
+    if other.margin:
+        value = (float(mine.mean()) - float(its.mean())) * 100
+        estimate = Quantity.of(round(value, 10), "points")
+    elif its.mean() == 0:
+        return unmeasurable(named, f"{other.name} got nothing right, so there is no share of it")
+    else:
+        estimate = Quantity.of(round(float(mine.mean()) / float(its.mean()), 12))
+    clusters = ours.slice.clusters
+    basis = Contrast(mine, its, clusters, as_ratio=not other.margin)
+    return Measurement(named, estimate, len(mine), "items", basis)
+
+
+def _by_item(what: Metric, run: Execution) -> NDArray[np.float64]:
+    """`(items,)` mean score of each item of the slice."""
+    count = np.bincount(run.items, minlength=len(run.slice))
+    total = np.bincount(run.items, weights=run.scores[what.name], minlength=len(run.slice))
+    result: NDArray[np.float64] = total / np.maximum(count, 1)
+    return result
+
+
+def _costs(what: Metric, named: Metric, ours: Execution, theirs: Execution) -> Measurement:
+    from .cost import cost_per_request  # noqa: PLC0415 - cost builds on this package's other modules
+
+    mine, its = cost_per_request(what, ours), cost_per_request(what, theirs)
+    exact = isinstance(mine.basis, Exact) and isinstance(its.basis, Exact)
+    if what.name != "cost_per_request" or not exact:
+        return unmeasurable(named, "only costs at a declared rate, or by the request, can be compared")
+    assert mine.estimate is not None, "what is exact has a value"
+    assert its.estimate is not None, "the same"
+    if mine.estimate.unit != its.estimate.unit:
+        return unmeasurable(named, f"the prices are in {mine.estimate.unit} and {its.estimate.unit}")
+    ratio = Decimal(mine.estimate.number) / its.estimate.number
+    return Measurement(named, Quantity(ratio), 1, "price", Exact(ratio, "at the declared prices"))
+
+
+def _per_block(what: Metric, run: Execution) -> NDArray[np.float64] | None:
+    """`(blocks,)` one value a block: a percentile, or good samples a second."""
+    if what.kind == "throughput":
+        return rates(run)
+    if what.kind == "latency":
+        q = float(what.q)
+        return np.array([percentile(request_latencies_of(log), q, method="nearest-rank") for log in run.logs])
+    return None

@@ -1,0 +1,54 @@
+"""Goodput: the share of requests that meet every limit at once, which no product of shares tells."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pytest_procure.units import Quantity
+
+from .execution import Execution
+from .latency import request_latencies
+from .measurement import Goodput, Measurement, Share, unmeasurable
+from .metric import GOODPUT
+from .quality import share_of
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What each request has to meet, beside being answered: a time limit, a right answer, or both."""
+
+    latency: Quantity | None = None
+    correct: str = ""  # the scorer's metric; a request is right when all its samples score 1
+
+    def __str__(self) -> str:
+        told = [] if self.latency is None else [f"within {self.latency}"]
+        return " and ".join([*told, *([f"right by `{self.correct}`"] if self.correct else [])])
+
+
+def goodput(run: Execution, limits: Limits) -> Measurement:
+    """Measure the share of requests that meet all limits; failures meet none."""
+    if run.requests == 0:
+        return unmeasurable(GOODPUT, "no request was made")
+    if limits.latency is not None and not run.scenario.allows_latency:
+        return unmeasurable(GOODPUT, f"{run.scenario.name} has no latency: all samples are due at once")
+    if limits.correct and limits.correct not in run.scores:
+        return unmeasurable(GOODPUT, f"dataset `{run.slice.dataset.name}` has no scorer `{limits.correct}`")
+    good = ~run.failed
+    values = None if limits.latency is None else request_latencies(run)
+    if values is not None and limits.latency is not None:
+        good &= values <= limits.latency.ns
+    items = run.items[:: run.scenario.samples_per_query]
+    if limits.correct:
+        right = np.concatenate([[0], np.cumsum(run.scores[limits.correct] < 1)])
+        ends = np.minimum(np.arange(1, len(good) + 1) * run.scenario.samples_per_query, len(right) - 1)
+        good &= np.diff(right[np.concatenate([[0], ends])]) == 0
+    share = (
+        share_of(good.astype(np.float64), items, run)
+        if limits.correct
+        else Share(float(good.sum()), len(good))
+    )
+    limit = 0 if limits.latency is None else limits.latency.ns
+    basis = Goodput(share, good, values, limit, under_load=not run.scenario.is_closed_loop)
+    return Measurement(GOODPUT, Quantity.of(round(share.total / share.n, 12)), len(good), "requests", basis)

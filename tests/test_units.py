@@ -1,0 +1,199 @@
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_procure.errors import DeclarationError
+from pytest_procure.units import (
+    _UNITS,
+    Quantity,
+    dimension_of,
+    duration,
+    money,
+    ms,
+    per_second,
+    percent,
+    quantity,
+    readable,
+    seconds,
+    us,
+)
+
+NUMBERS = st.decimals(allow_nan=False, allow_infinity=False, min_value=-(10**9), max_value=10**9, places=9)
+DURATIONS = [unit for unit, (dimension, _) in _UNITS.items() if dimension == "duration"]
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False, min_value=-1e12, max_value=1e12))
+def test_a_float_is_read_by_its_shortest_decimal_form(number):
+    assert Quantity.of(number).number == Decimal(repr(number))
+
+
+@given(NUMBERS, st.sampled_from(DURATIONS), st.sampled_from(DURATIONS))
+def test_a_duration_is_the_same_in_every_unit(number, unit, other):
+    read = Quantity(number, unit)
+    # Dividing by 60 or 3600 rounds in the 28th digit; everything else is exact.
+    assert abs(Quantity(read.to(other), other).base - read.base) <= abs(read.base) * Decimal("1e-26")
+
+
+@given(st.integers(min_value=0, max_value=2**62))
+def test_whole_nanoseconds_stay_whole(ns):
+    assert Quantity.of(ns, "ns").ns == ns
+    assert Quantity(Decimal(ns).scaleb(-6), "ms").ns == ns
+
+
+@given(NUMBERS, st.sampled_from(sorted(_UNITS)))
+def test_what_is_written_is_read_back_equal(number, unit):
+    written = Quantity(number, unit)
+    assert Quantity.parse(str(written)) == written
+
+
+@given(NUMBERS, NUMBERS, st.sampled_from(DURATIONS), st.sampled_from(DURATIONS))
+def test_quantities_of_one_dimension_are_ordered_as_their_base_numbers(a, b, unit, other):
+    left, right = Quantity(a, unit), Quantity(b, other)
+    assert (left < right) == (left.base < right.base)
+    assert (left <= right) == (left.base <= right.base)
+    assert (left > right) == (left.base > right.base)
+    assert (left >= right) == (left.base >= right.base)
+    assert (left == right) == (left.base == right.base)
+
+
+def test_equal_quantities_in_different_units_are_one_key():
+    assert {ms(1500): "a"}[seconds("1.5")] == "a"
+
+
+def test_80_ms_is_80_000_000_ns_and_nothing_else():
+    assert ms(80).ns == 80_000_000
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("80 ms", ms(80)),
+        ("80ms", ms(80)),
+        (" 80  ms ", ms(80)),
+        ("80 µs", us(80)),
+        ("80 μs", us(80)),
+        ("1.5e3 ms", seconds("1.5")),
+        (".5 s", ms(500)),
+        ("99 %", percent(99)),
+        ("0.92", Quantity(Decimal("0.92"))),
+        ("40 qps", per_second(40)),
+        ("-3 s", seconds(-3)),
+        ("0.0002 USD", Quantity(Decimal("0.0002"), "USD")),
+    ],
+)
+def test_text_is_read_as_people_write_it(text, expected):
+    assert Quantity.parse(text) == expected
+
+
+@pytest.mark.parametrize("text", ["", "ms", "80 80 ms", "1,000 ms", "0x10 ms", "80 m s", "NaN ms", "inf s"])
+def test_text_that_is_no_quantity_is_refused(text):
+    with pytest.raises(DeclarationError):
+        Quantity.parse(text)
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf"), -float("inf"), Decimal("NaN"), "NaN", "inf"])
+def test_numbers_that_are_none_are_refused(number):
+    with pytest.raises(DeclarationError, match="expected a finite number"):
+        Quantity.of(number, "ms")
+
+
+@pytest.mark.parametrize("value", [True, False])
+def test_yes_and_no_are_no_quantities(value):
+    with pytest.raises(DeclarationError, match="is no quantity"):
+        quantity(value)
+
+
+def test_an_unknown_unit_comes_with_the_nearest():
+    with pytest.raises(DeclarationError, match="unknown unit `mss`; did you mean `ms`?"):
+        Quantity.parse("80 mss")
+
+
+@pytest.mark.parametrize("unit", ["usd", "US", "EURO", "$"])
+def test_a_currency_is_three_capitals(unit):
+    with pytest.raises(DeclarationError, match="unknown unit"):
+        dimension_of(unit)
+
+
+def test_currencies_are_dimensions_of_their_own():
+    with pytest.raises(TypeError, match="cannot be compared"):
+        assert money("1 USD") < money("1 EUR")
+
+
+@pytest.mark.parametrize("other", [80, 0.9, "80 ms", percent(80), None])
+def test_a_duration_is_compared_with_durations_only(other):
+    with pytest.raises(TypeError):
+        assert ms(80) <= other
+
+
+def test_a_quantity_is_not_equal_to_a_bare_number():
+    assert ms(80) != 80
+
+
+def test_converting_to_another_dimension_is_a_type_error():
+    with pytest.raises(TypeError, match="is a duration, not a number"):
+        ms(80).to("%")
+
+
+def test_an_amount_needs_its_currency():
+    with pytest.raises(DeclarationError, match="names no currency"):
+        money("0.0002")
+
+
+def test_a_time_needs_its_unit():
+    with pytest.raises(DeclarationError, match="`drain=3` has no unit of time"):
+        duration(3, what="drain")
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (Quantity.of(412, "ns"), "412 ns"),
+        (Quantity.of(41_234, "ns"), "41.2 us"),
+        (ms("41.26"), "41.3 ms"),
+        (ms(1500), "1.5 s"),
+        (seconds(12345), "12,345 s"),
+        (ms(0), "0 ns"),
+        (money("0.00001424 USD"), "0.0000142 USD"),
+        (per_second(1234), "1,234/s"),
+        (Quantity.of(3), "3"),
+    ],
+)
+def test_a_quantity_reads_as_people_write_it(value, text):
+    assert readable(value) == text
+
+
+@pytest.mark.parametrize(
+    ("share", "text"),
+    [("0.856", "85.6 %"), ("0.95", "95 %"), ("1", "100 %"), ("0", "0 %"), ("0.99961", "99.96 %"), ("0.0004", "0.04 %")],
+)
+def test_a_share_reads_as_a_percentage_and_keeps_the_digits_that_tell(share, text):
+    assert readable(Quantity(Decimal(share)), share=True) == text
+
+
+def shown(text):
+    return Quantity.parse(text.replace(",", "").replace("/s", " 1/s"))
+
+
+@given(
+    st.decimals(min_value=0, max_value=1, places=9),
+)
+def test_a_share_is_rounded_outward_at_both_ends(share):
+    value = Quantity(share)
+    assert shown(readable(value, share=True, rounding=ROUND_FLOOR)) <= value
+    assert shown(readable(value, share=True, rounding=ROUND_CEILING)) >= value
+
+
+@given(st.integers(min_value=0, max_value=10**14))
+def test_a_duration_is_rounded_outward_at_both_ends(ns):
+    value = Quantity(Decimal(ns), "ns")
+    assert shown(readable(value, rounding=ROUND_FLOOR)) <= value
+    assert shown(readable(value, rounding=ROUND_CEILING)) >= value
+
+
+@given(st.decimals(min_value=0, max_value=10**9, places=12))
+def test_money_is_rounded_outward_at_both_ends(amount):
+    value = Quantity(amount, "USD")
+    assert shown(readable(value, rounding=ROUND_FLOOR)) <= value
+    assert shown(readable(value, rounding=ROUND_CEILING)) >= value
