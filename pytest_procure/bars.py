@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from .errors import DeclarationError, unknown
 from .metrics.comparison import Against, against
-from .metrics.goodput import Limits
+from .metrics.goodput import Limits, goodput_of
 from .metrics.metric import Metric, metric
 from .units import Quantity, duration, quantity
 
@@ -78,6 +78,9 @@ def declare_bar(metric_name: str, *, where: str = "", **asked: Any) -> Bar:
         if argument not in _ARGUMENTS:
             raise DeclarationError(f"bar `{metric_name}`: {unknown('argument', argument, _ARGUMENTS)}")
     what = metric(metric_name)
+    limits = _limits(what, asked)
+    if limits is not None:
+        what = goodput_of(limits)
     written = ", ".join([f'"{metric_name}"', *(f"{name}={value!r}" for name, value in asked.items())])
     plain = Bar(
         what,
@@ -85,7 +88,7 @@ def declare_bar(metric_name: str, *, where: str = "", **asked: Any) -> Bar:
         Quantity.of(0),
         text=f"bar({written})",
         where=where,
-        limits=_limits(what, asked),
+        limits=limits,
         consumer_risk=_risk(what, asked.get("consumer_risk")),
     )
     if "below" in asked or "margin" in asked:

@@ -42,9 +42,15 @@ class Case:
         self._asserted: list[Finding] = []
         self._own: dict[str, Measurement] = {}
 
-    def add(self, execution: Execution, *, declared: bool) -> Result:
-        """Keep a run."""
-        result = Result(execution, self)
+    def add(
+        self,
+        execution: Execution,
+        *,
+        declared: bool,
+        references: Mapping[str, Execution] | None = None,
+    ) -> Result:
+        """Keep a run, with those of the candidates that it was interleaved with."""
+        result = Result(execution, self, references)
         self.results.append((result, declared))
         return result
 
@@ -139,12 +145,13 @@ class Case:
 
     def faults(self, result: Result) -> tuple[str, ...]:
         """Give the harness's own faults in a run, by the tightest latency bar of the case."""
-        limits = [bar.limit.ns for bar in self.bars if bar.metric.kind == "latency"]
-        limits += [f.bar.limit.ns for f in self._asserted if f.bar.metric.kind == "latency"]
+        bars = [*self.bars, *(finding.bar for finding in self._asserted)]
+        limits = [bar.limit.ns for bar in bars if bar.limit.dimension == "duration"]
+        limits += [bar.limits.latency.ns for bar in bars if bar.limits and bar.limits.latency]
         tightest = min(limits, default=None)
-        return tuple(
-            dict.fromkeys(fault for run in result.execution.launches for fault in run.audit.faults(tightest))
-        )
+        executions = (result.execution, *result.references.values())
+        launches = [run for execution in executions for run in execution.launches]
+        return tuple(dict.fromkeys(fault for run in launches for fault in run.audit.faults(tightest)))
 
     def _lateness(self) -> tuple[bool, bool]:
         late = late_failures = False
@@ -189,14 +196,14 @@ class Case:
 def check_labels(dataset: Dataset, bars: Sequence[Bar]) -> None:
     """Check before the run that every quality bar can be scored. Raises `DataError`."""
     for bar in bars:
-        if bar.metric.kind != "quality":
+        what = bar.measured or bar.metric
+        wanted = what.name if what.kind == "quality" else bar.limits.correct if bar.limits else ""
+        if not wanted:
             continue
         if dataset.references is None:
             raise DataError(
                 f"bar `{bar.metric.name}`: dataset `{dataset.name}` has no references to score against; "
                 "give it `references=`, or drop the bar"
             )
-        if bar.metric.name not in dataset.scorers:
-            raise DataError(
-                f"dataset `{dataset.name}`: {unknown('scorer', bar.metric.name, dataset.scorers)}"
-            )
+        if wanted not in dataset.scorers:
+            raise DataError(f"dataset `{dataset.name}`: {unknown('scorer', wanted, dataset.scorers)}")

@@ -29,10 +29,13 @@ if TYPE_CHECKING:  # a session that does not use the plugin must not pay for num
 @contextmanager
 def told() -> Generator[None]:
     """Show a user's mistake as one sentence, without a traceback."""
+    said = ""
     try:
         yield
     except ProcureError as error:
-        pytest.fail(f"procure: {error}", pytrace=False)
+        said = f"procure: {error}"
+    if said:  # outside the handler: the sentence is all there is to show
+        pytest.fail(said, pytrace=False)
 
 
 def _suite(request: pytest.FixtureRequest) -> Suite:
@@ -116,6 +119,18 @@ def procure(
         trial.disclosed = dict(loaded.describe())
     trial.case = Case(candidate, requirement.bars, trial.policy)
     shown = progress(request.config, f"{candidate.name}, {requirement.scenario.name}")
-    yield Procure(trial.case, loaded, dataset_slice, requirement.scenario, progress=shown)
+    references = [
+        _suite(request).offer(request.node.ihook, bar.against.name)
+        for bar in requirement.bars
+        if bar.against is not None
+    ]
+    yield Procure(
+        trial.case,
+        loaded,
+        dataset_slice,
+        requirement.scenario,
+        references=list(dict.fromkeys(references)),
+        progress=shown,
+    )
     if loaded is not backend:
         loaded.close()

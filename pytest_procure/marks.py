@@ -69,6 +69,12 @@ def bars_of(item: pytest.Item) -> tuple[Bar, ...]:
     return tuple(bar for _, bar in reversed(found.values()))
 
 
+def references_of(definition: Any) -> set[str]:
+    """Name the candidates that bars of a test compare others with."""
+    marks = definition.iter_markers("bar")
+    return {str(mark.kwargs[key]) for mark in marks for key in ("of", "below") if key in mark.kwargs}
+
+
 def slice_rule(definition: Any) -> tuple[str | None, dict[str, Any]]:
     """Read the nearest `dataset_slice` mark: (dataset name or None, arguments of `Dataset.slice`)."""
     mark = definition.get_closest_marker("dataset_slice")

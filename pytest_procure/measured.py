@@ -67,6 +67,9 @@ class Measured:
         """Say how its last comparison was decided: what was found, by which rule, what would decide it."""
         return self._recorder.explain(self._measurement)
 
+    def __bool__(self) -> bool:
+        raise TypeError(f"{self!r} is neither true nor false; ask for <= or >=")
+
     def __float__(self) -> float:
         return self.value
 

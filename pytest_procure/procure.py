@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any
 
 from .backends import device_lock
+from .candidates import Candidate
 from .cases import Case
 from .datasets import DatasetSlice
 from .driver.pull import Run, drive
+from .driver.source import SampleSource
 from .errors import DeclarationError, ProvisionError
+from .interleave import interleaved
 from .measured import Measured
 from .metrics import Execution, score
 from .progress import Progress
 from .provision import Provisioned, provisioned
 from .result import Result
 from .scenarios import Scenario
+from .telemetry.energy import counter, used
 from .units import Number, Quantity
+
+if TYPE_CHECKING:
+    from .suite import Offer
 
 #: How long to wait for another process of this user to finish measuring on the same device.
 _LOCK_SECONDS = 600.0
@@ -24,18 +33,20 @@ _LOCK_SECONDS = 600.0
 class Procure:
     """Runs scenarios on one candidate, and records what comes of them for the verdict."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what a test's fixtures bring together
         self,
         case: Case,
         backend: Provisioned,
         chosen: DatasetSlice,
         scenario: Scenario,
         *,
+        references: Sequence[Offer] = (),
         progress: Progress | None = None,
     ) -> None:
         self._case = case
         self._backend = backend
         self._slice = chosen
+        self._references = references  # the candidates that declared bars compare this one with
         self._progress = progress
         candidate = case.candidate
         self.scenario = scenario.replace_batch(candidate.max_batch, candidate.max_wait)
@@ -60,10 +71,14 @@ class Procure:
         if on.hung:
             raise ProvisionError(f"candidate `{self._case.candidate.name}` hung in an earlier run")
         try:
-            execution = self._execute(on, chosen)
+            if not own and self._references:
+                return self._compared(chosen)
+            with device_lock(on.device, timeout=_LOCK_SECONDS):
+                launches, energy = self._launches(on, chosen)
         finally:
-            if on is not self._backend and on is not backend:
+            if on is not self._backend:
                 on.close()
+        execution = self._execution(self._case.candidate, chosen, launches, energy)
         return self._case.add(execution, declared=not own)
 
     def measure(
@@ -88,30 +103,72 @@ class Procure:
             raise DeclarationError(f"`procure.run({listed}=...)` needs the scenario's name first")
         return scenario or self.scenario
 
-    def _drive(self, backend: Provisioned, scenario: Scenario) -> Run:
+    def _launches(
+        self, backend: Provisioned, scenario: Scenario
+    ) -> tuple[list[Run], tuple[float, ...] | None]:
+        """Run each launch, with the joules that the device counted for it where it counts them."""
+        launches: list[Run] = []
+        joules: list[float | None] = []
+        read = counter(backend.device)
+        for number in range(scenario.launches):
+            if number:
+                backend.reload()
+            before = read() if read else None
+            launches.append(self._drive(backend, self._slice, scenario))
+            joules.append(used(before, read() if read else None))
+            if backend.hung:
+                break
+        counted = tuple(each for each in joules if each is not None)
+        return launches, counted if len(counted) == len(launches) else None
+
+    def _compared(self, scenario: Scenario) -> Result:
+        """Run the candidate and those it is compared with in interleaved blocks, all loaded at once."""
+        name = self._case.candidate.name
+        backends = {name: self._backend}
         try:
-            return drive(backend.loaded, self._slice, scenario, progress=self._progress)
+            for offer in self._references:
+                backends[offer.candidate.name] = Provisioned(offer.candidate.backend, offer.base)
+            with ExitStack() as locks:
+                for device in sorted({backend.device for backend in backends.values()}):
+                    locks.enter_context(device_lock(device, timeout=_LOCK_SECONDS))
+                runs = interleaved(backends, self._slice, scenario, self._drive)
+        finally:
+            for other, backend in backends.items():
+                if other != name:
+                    backend.close()
+        others = {
+            offer.candidate.name: self._execution(
+                offer.candidate, scenario, runs[offer.candidate.name], None, blocks=True
+            )
+            for offer in self._references
+        }
+        ours = self._execution(self._case.candidate, scenario, runs[name], None, blocks=True)
+        return self._case.add(ours, declared=True, references=others)
+
+    def _drive(self, backend: Provisioned, source: SampleSource, scenario: Scenario) -> Run:
+        try:
+            run = drive(backend.loaded, source, scenario, progress=self._progress)
         finally:
             if self._progress is not None:
                 self._progress.done()
+        backend.hung = backend.hung or run.hung
+        if run.interrupted:
+            raise KeyboardInterrupt
+        return run
 
-    def _execute(self, backend: Provisioned, scenario: Scenario) -> Execution:
-        with device_lock(backend.device, timeout=_LOCK_SECONDS):
-            launches: list[Run] = []
-            for number in range(scenario.launches):
-                if number:
-                    backend.reload()
-                run = self._drive(backend, scenario)
-                launches.append(run)
-                backend.hung = backend.hung or run.hung
-                if run.interrupted:
-                    raise KeyboardInterrupt
-                if run.hung:
-                    break
+    def _execution(
+        self,
+        candidate: Candidate,
+        scenario: Scenario,
+        launches: list[Run],
+        energy: tuple[float, ...] | None,
+        *,
+        blocks: bool = False,
+    ) -> Execution:
         logs = tuple(run.log for run in launches)
         scores = {
             name: score(logs, self._slice, scorer)
             for name, scorer in self._slice.dataset.scorers.items()
             if self._slice.references is not None
         }
-        return Execution(self._case.candidate, scenario, self._slice, tuple(launches), scores)
+        return Execution(candidate, scenario, self._slice, tuple(launches), scores, energy, blocks)

@@ -18,11 +18,21 @@ import pytest
 from . import __version__
 from ._keys import trial_key
 from .decision import Policy
-from .errors import ProcureError, unknown
+from .errors import DeclarationError, ProcureError, unknown
 from .evidence import pack
 from .evidence.record import FORMAT, VERSION, Record, RequirementRecord
 from .gate import Expected, Gate
-from .marks import Declared, declared, priced, published_of, question_of, requirement_id, slice_rule, task_of
+from .marks import (
+    Declared,
+    declared,
+    priced,
+    published_of,
+    question_of,
+    references_of,
+    requirement_id,
+    slice_rule,
+    task_of,
+)
 from .suite import Offer, Suite
 from .telemetry.environment import environment
 from .telemetry.nvml import gpus
@@ -68,7 +78,7 @@ class Session:
         """Give a test its offers and its slice. What is wrong is kept, and raised when all is collected."""
         ihook = metafunc.definition.ihook
         if "_procure_offer" in metafunc.fixturenames:
-            offers = self._offers(metafunc)
+            offers = self._asked_of(metafunc, self._offers(metafunc))
             names = [offer.candidate.name for offer in offers]
             metafunc.parametrize("_procure_offer", offers, indirect=True, scope="session", ids=names)
         if "_procure_slice" in metafunc.fixturenames:
@@ -93,6 +103,21 @@ class Session:
         if not offers:
             self._problem(metafunc.definition, ProcureError(_NO_CANDIDATE))
         return offers
+
+    def _asked_of(self, metafunc: pytest.Metafunc, offers: list[Offer]) -> list[Offer]:
+        """Leave out those that the test compares others with: against itself nobody shows anything."""
+        references = references_of(metafunc.definition)
+        try:
+            for name in references if offers else ():
+                self.suite.offer(metafunc.definition.ihook, name)
+        except ProcureError as error:
+            self._problem(metafunc.definition, DeclarationError(f"mark `bar`: {error}"))
+            return []
+        asked = [offer for offer in offers if offer.candidate.name not in references]
+        if offers and not asked:
+            said = "there is nobody to compare with: the only candidate is the one compared against"
+            self._problem(metafunc.definition, DeclarationError(said))
+        return asked
 
     def _problem(self, node: Any, error: Exception) -> None:
         said = str(error)

@@ -85,6 +85,13 @@ class Suite:
             )
         return self._offers[key]
 
+    def offer(self, ihook: Any, name: str) -> Offer:
+        """Find an offer by its candidate's name; `DeclarationError` with the nearest one if there is none."""
+        offers = {offer.candidate.name: offer for offer in self.offers(ihook)}
+        if name not in offers:
+            raise DeclarationError(unknown("candidate", name, offers))
+        return offers[name]
+
     def candidates(self) -> set[str]:
         """Name all candidates that tests have asked for so far."""
         return {offer.candidate.name for offers in self._offers.values() for offer in offers}

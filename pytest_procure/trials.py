@@ -94,7 +94,7 @@ class Trial:
         if not problem and verdict is Verdict.NOT_TESTED:
             problem = "the marked scenario never ran" if case.bars else "nothing was held against a bar"
         records = [finding_record(finding, case.policy) for finding in findings]
-        runs = [self._run(case, number, folder) for number in range(len(case.results))]
+        runs = [run for number in range(len(case.results)) for run in self._runs(case, number, folder)]
         deciding = [
             record["sentence"]
             for finding, record in zip(findings, records, strict=True)
@@ -116,12 +116,16 @@ class Trial:
             if finding.bar.source == "asserted"
         )
 
-    def _run(self, case: Case, number: int, folder: Path | None) -> RunRecord:
+    def _runs(self, case: Case, number: int, folder: Path | None) -> list[RunRecord]:
+        """Write down a run, and those of the candidates that it was compared with."""
         result, declared = case.results[number]
         name = f"{self.requirement.test}.{number + 1}"
-        return run_record(
-            result.execution, name, declared=declared, faults=case.faults(result), folder=folder
-        )
+        executions = {name: result.execution}
+        executions |= {f"{name}.{other}": execution for other, execution in result.references.items()}
+        return [
+            run_record(execution, file, declared=declared, faults=case.faults(result), folder=folder)
+            for file, execution in executions.items()
+        ]
 
     def _written(
         self,

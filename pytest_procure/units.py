@@ -109,8 +109,8 @@ class Quantity:
         """The number in the dimension's base unit: seconds, shares of 1, requests a second, the currency."""
         return self.number * _UNITS.get(self.unit, ("", Decimal(1)))[1]
 
-    def _comparable(self, other: object) -> Decimal:
-        if not isinstance(other, Quantity) or other.dimension != self.dimension:
+    def _comparable(self, other: Quantity) -> Decimal:
+        if other.dimension != self.dimension:
             raise TypeError(f"{self} ({self.dimension}) cannot be compared with {other!r}")
         return other.base
 
@@ -122,11 +122,12 @@ class Quantity:
     def __hash__(self) -> int:
         return hash((self.dimension, self.base))
 
-    def __lt__(self, other: Quantity) -> bool:
-        return self.base < self._comparable(other)
+    def __lt__(self, other: object) -> bool:
+        # A measured value on the right knows how to compare; everything else is a TypeError.
+        return self.base < self._comparable(other) if isinstance(other, Quantity) else NotImplemented
 
-    def __le__(self, other: Quantity) -> bool:
-        return self.base <= self._comparable(other)
+    def __le__(self, other: object) -> bool:
+        return self.base <= self._comparable(other) if isinstance(other, Quantity) else NotImplemented
 
     def __float__(self) -> float:
         return float(self.number)

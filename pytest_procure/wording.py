@@ -127,9 +127,9 @@ def _(basis: Share, finding: Finding) -> str:
 def _(basis: Latencies, finding: Finding) -> str:
     within = "within" if finding.bar.sense == "at most" else "below"
     return (
-        f"share of requests {within} the limit, asked {readable(Quantity(basis.q), share=True)} (percentile by "
-        f"nearest rank, latency from the scheduled time): one-sided Clopper-Pearson bound at the effective "
-        f"sample size, design effect {finding.decision.design_effect:.2f} from batch means (Korn-Graubard),"
+        f"share of requests {within} the limit, asked {readable(Quantity(basis.q), share=True)} (percentile "
+        "by nearest rank, latency from the scheduled time): one-sided Clopper-Pearson bound at the "
+        f"effective sample size, design effect {finding.decision.design_effect:.2f} from batch means (Korn-Graubard),"
     )
 
 
@@ -166,8 +166,8 @@ def _(basis: Contrast, finding: Finding) -> str:
 @_how.register
 def _(basis: Pairs, finding: Finding) -> str:
     return (
-        f"one-sided Student t {_end_that_decides(finding)} bound of the log ratio over {len(basis.logs)} pairs "
-        "of blocks, interleaved in seeded random order,"
+        f"one-sided Student t {_end_that_decides(finding)} bound of the log ratio over {len(basis.logs)} "
+        "pairs of blocks, interleaved in seeded random order,"
     )
 
 

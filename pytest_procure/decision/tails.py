@@ -19,6 +19,10 @@ def share_p(share: float, n: int, bar: Decimal, sense: Sense, n_effective: float
     return stats.share_p_value(share * n, n, float(bar), alternative=alternative, n_effective=n_effective)
 
 
+#: Confidence below which one-sided bounds are none; evidence weaker than this rejects nothing anyway.
+_LEAST = 0.51
+
+
 def outward(bounds: stats.Bounds) -> tuple[Decimal | None, Decimal | None]:
     """Widen by a part in 10^12, for rates and costs: six decimals do not suit them. None: no end."""
     low, high = (Decimal(repr(end)) if math.isfinite(end) else None for end in bounds)
@@ -47,8 +51,8 @@ def by_bounds(
         return at.high < bar if sense == "at least" else at.low > bar
 
     p, certain = 1.0, 0.0
-    if misses(0.5):
-        p, certain = 0.5, 1e-12
+    if misses(_LEAST):
+        p, certain = 1 - _LEAST, 1e-12
         for _ in range(40):
             middle = (p * certain) ** 0.5
             p, certain = (middle, certain) if misses(1 - middle) else (p, middle)

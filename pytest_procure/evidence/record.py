@@ -64,6 +64,7 @@ class FindingRecord(TypedDict):
 class RunRecord(TypedDict):
     """One execution of a scenario on a candidate over a slice."""
 
+    candidate: str  # who ran; in a comparison the reference's run stands beside the candidate's
     label: str  # the scenario in words
     conditions: dict[str, Any]
     declared: bool  # the marked scenario, not one with explicit arguments

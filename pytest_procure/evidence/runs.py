@@ -30,6 +30,7 @@ def run_record(
     status = run.status
     milliseconds = _latencies(run)
     record: RunRecord = {
+        "candidate": run.candidate.name,
         "label": run.scenario.label,
         "conditions": run.launches[0].conditions,
         "declared": declared,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from pytest_procure.units import Quantity
 from .execution import Execution
 from .latency import request_latencies
 from .measurement import Goodput, Measurement, Share, unmeasurable
-from .metric import GOODPUT
+from .metric import GOODPUT, Metric
 from .quality import share_of
 
 
@@ -27,14 +27,20 @@ class Limits:
         return " and ".join([*told, *([f"right by `{self.correct}`"] if self.correct else [])])
 
 
+def goodput_of(limits: Limits) -> Metric:
+    """Name goodput by what it asks of each request."""
+    return replace(GOODPUT, title=f"requests {limits}")
+
+
 def goodput(run: Execution, limits: Limits) -> Measurement:
     """Measure the share of requests that meet all limits; failures meet none."""
+    what = goodput_of(limits)
     if run.requests == 0:
-        return unmeasurable(GOODPUT, "no request was made")
+        return unmeasurable(what, "no request was made")
     if limits.latency is not None and not run.scenario.allows_latency:
-        return unmeasurable(GOODPUT, f"{run.scenario.name} has no latency: all samples are due at once")
+        return unmeasurable(what, f"{run.scenario.name} has no latency: all samples are due at once")
     if limits.correct and limits.correct not in run.scores:
-        return unmeasurable(GOODPUT, f"dataset `{run.slice.dataset.name}` has no scorer `{limits.correct}`")
+        return unmeasurable(what, f"dataset `{run.slice.dataset.name}` has no scorer `{limits.correct}`")
     good = ~run.failed
     values = None if limits.latency is None else request_latencies(run)
     if values is not None and limits.latency is not None:
@@ -51,4 +57,4 @@ def goodput(run: Execution, limits: Limits) -> Measurement:
     )
     limit = 0 if limits.latency is None else limits.latency.ns
     basis = Goodput(share, good, values, limit, under_load=not run.scenario.is_closed_loop)
-    return Measurement(GOODPUT, Quantity.of(round(share.total / share.n, 12)), len(good), "requests", basis)
+    return Measurement(what, Quantity.of(round(share.total / share.n, 12)), len(good), "requests", basis)
