@@ -114,11 +114,29 @@ def data() -> dict[str, Any]:
     }
 
 
+def published() -> dict[str, Any]:
+    return {
+        "about": "Does it keep up with Monday's peak?",
+        "score": "191.575 samples/s",
+        "citation": "A submitter published a result of 191.575 samples/s on the MLPerf® Inference benchmark.",
+        "footnote": "Retrieved on 2026-10-15. The MLPerf name and logo are registered trademarks.",
+        "evidence_class": "public reference",
+        "rows": [
+            {"aspect": "dataset", "published": "ImageNet", "ours": "our-scans", "verdict": "differs"},
+            {"aspect": "batch", "published": "", "ours": "at most 8 a batch", "verdict": "unknown"},
+        ],
+        "transfers": "What transfers is a direction for the shortlist.",
+        "can": ["that this pair ran the reference task"],
+        "cannot": ["your latency, throughput, quality or cost"],
+    }
+
+
 def run(median_us: float, spread: float, right: float, **more: Any) -> dict[str, Any]:
     drawn = curve(median_us, spread)
     at = dict(tuple(point) for point in drawn)
     latency = {"p50": at[0.5], "p90": at[0.9], "p95": at[0.95], "p99": at[0.99], "max": drawn[-1][1] * 1.3}
     return {
+        "candidate": "vendor A",
         "label": "Server: 40 requests/s on average, Poisson arrivals, for 60 s, at most 8 a batch",
         "conditions": {
             "scenario": "server",
@@ -305,6 +323,7 @@ def demo() -> Record:
                 },
             ],
             "datasets": [data()],
+            "published": [],
             "environment": {
                 "python": "3.11.7",
                 "platform": "Linux x86-64",
@@ -320,6 +339,7 @@ def everything() -> Record:
     """A record in which everything happened: undecided, not tested, invalid, waived, failures, notes."""
     record: Any = demo()
     record |= {"title": "", "decision": "", "measured_by": "", "measured_for": ""}
+    record["published"] = [published()]
     record["candidates"] += [
         candidate(
             "vendor-c-edge",

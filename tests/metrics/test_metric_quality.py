@@ -1,0 +1,122 @@
+import numpy as np
+import pytest
+from by_hand import ITEMS, execution, log
+
+from pytest_procure.datasets import Dataset
+from pytest_procure.driver.log import Status
+from pytest_procure.errors import DataError
+from pytest_procure.metrics import measure, metric, score
+from pytest_procure.metrics.measurement import Unmeasurable
+from pytest_procure.units import Quantity
+
+ACCURACY = metric("accuracy")
+
+
+def of(scores, *logs, **more):
+    logs = logs or (log([1] * len(scores)),)
+    return measure(ACCURACY, execution(*logs, scores={"accuracy": scores}, **more))
+
+
+def test_accuracy_is_the_mean_score_over_all_samples():
+    measured = of([1] * 75 + [0] * 25)
+    assert measured.estimate == Quantity.of(0.75)
+    assert (measured.basis.total, measured.basis.n, measured.n_unit) == (75.0, 100, "samples")
+
+
+def test_items_that_are_asked_once_count_as_independent():
+    basis = of([1] * 75 + [0] * 25).basis
+    assert (basis.design_effect, basis.df, basis.clusters) == (1.0, None, None)
+
+
+def test_an_item_that_is_asked_again_is_one_cluster():
+    twice = [1] * 75 + [0] * 25
+    basis = of(twice + twice, log([1] * 200)).basis
+    assert basis.clusters == 100
+    assert basis.design_effect == pytest.approx(2.0, rel=0.02)
+    assert basis.df == 99
+
+
+def test_clusters_of_the_dataset_join_their_items():
+    basis = of([1] * 75 + [0] * 25, clusters=np.arange(ITEMS) // 4).basis
+    assert basis.clusters == 25
+    assert basis.design_effect > 3
+
+
+def test_one_item_asked_often_tells_as_much_as_one():
+    basis = of([1] * 40, log([1] * 40, samples=[7] * 40)).basis
+    assert (basis.clusters, basis.design_effect) == (1, 40.0)
+
+
+def test_failures_that_stand_in_rows_leave_less_information():
+    status = [Status.OK] * 60 + [Status.LOST] * 40
+    basis = of([1] * 60 + [0] * 40, log([1] * 100, status=status)).basis
+    assert basis.design_effect > 10
+
+
+def test_a_score_that_the_dataset_has_not_is_not_measurable():
+    run = execution(log([1]), scores={"quality.rouge": [1]})
+    assert measure(ACCURACY, run).basis == Unmeasurable(
+        "dataset `by hand` has no scorer for it (it has: quality.rouge)"
+    )
+
+
+def test_no_request_is_not_measurable():
+    assert of([], log([])).basis == Unmeasurable("no request was made")
+
+
+def slice_of(scorer="accuracy", references=(0, 1, 2, 3)):
+    return Dataset.from_arrays("four", inputs=np.arange(4), references=references, scorer=scorer).slice()
+
+
+def answered(answers, **more):
+    made = log([1] * len(answers), samples=list(range(len(answers))), **more)
+    made.answers = answers
+    return made
+
+
+def scored(chosen, *logs):
+    (scorer,) = chosen.dataset.scorers.values()
+    return score(logs, chosen, scorer).tolist()
+
+
+def test_each_answer_is_scored_against_its_own_reference():
+    assert scored(slice_of(), answered([0, 9, 2, 9])) == [1, 0, 1, 0]
+
+
+def test_a_failed_request_scores_nothing_whatever_it_answered():
+    status = [Status.OK, Status.TIMEOUT, Status.ERROR, Status.EMPTY]
+    assert scored(slice_of(), answered([0, 1, 2, 3], status=status)) == [1, 0, 0, 0]
+
+
+def test_answers_of_several_launches_stand_in_send_order():
+    assert scored(slice_of(), answered([0, 9]), answered([9, 1])) == [1, 0, 0, 1]
+
+
+def test_answers_of_one_query_share_its_fate():
+    made = log([1, 1], samples=[0, 1, 2, 3], per_query=2, status=[Status.OK, Status.ERROR])
+    made.answers = [0, 1, 2, 3]
+    assert scored(slice_of(), made) == [1, 1, 0, 0]
+
+
+def test_a_scorer_that_raises_names_the_sample():
+    def strict(output, reference):
+        raise KeyError(reference)
+
+    with pytest.raises(DataError, match="raised KeyError on sample 0 of the slice"):
+        scored(slice_of(strict), answered([0, 1]))
+
+
+@pytest.mark.parametrize("value", [7, -0.1, float("nan"), None, "good"])
+def test_a_score_that_is_none_names_the_sample(value):
+    def strange(output, reference):
+        return value
+
+    with pytest.raises(DataError, match="sample 0 of the slice: the scorer of `quality.strange` gave"):
+        scored(slice_of(strange), answered([0, 1]))
+
+
+def test_without_references_nothing_can_be_scored():
+    chosen = slice_of(references=None)
+    scorer = next(iter(slice_of().dataset.scorers.values()))
+    with pytest.raises(DataError, match="dataset `four` has no references, so `accuracy` cannot be scored"):
+        score((answered([0]),), chosen, scorer)
