@@ -21,6 +21,8 @@ def marked(suite, *marks):
         ("bar()", "expected one metric, as in `bar('latency.p95', at_most='80 ms')`"),
         ('bar("accuracy", atleast=0.9)', "unknown argument `atleast`; did you mean `at_least`?"),
         ('bar("accuracy")', "bar `accuracy` needs one of `at_least=` and `at_most=`"),
+        ('bar("accuracy", at_least=0.9, where="here")', "unknown argument `where`"),
+        ('bar("accuracy", at_least=0.9, metric_name="x")', "unknown argument `metric_name`"),
         ('bar("accuracy", at_least=0.9, at_most=1)', "bar `accuracy` needs one of `at_least=` and `at_most=`"),
         ('bar("accuracy", at_most=0.9)', "so it is `at_least=`, not the other way"),
         ('bar("latency.p95", at_most=80)', "a duration was expected, with its unit"),

@@ -136,7 +136,7 @@ def run(median_us: float, spread: float, right: float, **more: Any) -> dict[str,
     at = dict(tuple(point) for point in drawn)
     latency = {"p50": at[0.5], "p90": at[0.9], "p95": at[0.95], "p99": at[0.99], "max": drawn[-1][1] * 1.3}
     return {
-        "candidate": "vendor A",
+        "candidate": "vendor-a-fp32",
         "label": "Server: 40 requests/s on average, Poisson arrivals, for 60 s, at most 8 a batch",
         "conditions": {
             "scenario": "server",

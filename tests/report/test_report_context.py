@@ -19,7 +19,7 @@ def test_a_published_score_stands_with_citation_class_and_footnote():
 def test_the_distance_is_a_table_row_by_row_with_what_is_not_stated_shown():
     html = render(everything())
     table = html[html.index("How far that task is from ours") :].partition("</table>")[0]
-    for said in ("Dataset", "ImageNet", "our-scans", "differs", "Batch", "not stated", "unknown"):
+    for said in ("dataset", "ImageNet", "our-scans", "differs", "batch", "not stated", "unknown"):
         assert said in table
 
 

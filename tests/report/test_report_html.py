@@ -143,6 +143,7 @@ def test_the_sections_stand_in_the_order_in_which_a_committee_asks(page):
         "The measurements, drawn",
         "How it was measured",
         "What was not tested, and what this does not say",
+        "Public benchmarks as context",
         "Things to know",
         "Detail for engineers",
         "Integrity",
