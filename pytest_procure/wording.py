@@ -99,7 +99,7 @@ def rule(finding: Finding, policy: Policy) -> str:
     wrongly = (
         f"at most {risk.numerator} time in {risk.denominator}"
         if risk.numerator == 1
-        else f"in at most {policy.consumer_risk:.2%} of such tests"
+        else f"in at most {_risk(policy.consumer_risk)} of such tests"
     )
     return (
         f"Decision rule: {_how(basis, finding)} against {limit}. If this offer were exactly at the bar, this "
@@ -226,6 +226,10 @@ def _requests(share: float, bar: Decimal, at_least: bool, policy: Policy) -> int
     return plan.n if plan.n <= _MOST_REQUESTS else None
 
 
+def _risk(chance: float) -> str:
+    return readable(Quantity.of(chance), share=True)
+
+
 def decision_rule(policy: Policy) -> list[str]:
     """Write the decision rule as a committee reads it, a sentence or two each."""
     three_ways = (
@@ -234,11 +238,11 @@ def decision_rule(policy: Policy) -> list[str]:
     )
     consumer = (
         f"Consumer's risk: an offer that is exactly at a bar is wrongly accepted with probability at most "
-        f"{policy.consumer_risk:.2%}. All bars have to be met, so this holds without correction."
+        f"{_risk(policy.consumer_risk)}. All bars have to be met, so this holds without correction."
     )
     rejection = (
         f"Rejection risk: an offer that meets every bar is wrongly rejected with probability at most "
-        f"{policy.rejection_risk:.2%} over all bars of a requirement together (Holm)."
+        f"{_risk(policy.rejection_risk)} over all bars of a requirement together (Holm)."
     )
     shares = (
         "Shares are decided by one-sided Clopper-Pearson bounds at the effective sample size "

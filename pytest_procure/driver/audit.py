@@ -144,7 +144,8 @@ class Audit:
                 f"behind the candidate's own threads"
             )
         if self.gc_passes:
-            told.append(f"the candidate's code ran Python's garbage collector {self.gc_passes} times")
+            times = "once" if self.gc_passes == 1 else f"{self.gc_passes} times"
+            told.append(f"the candidate's code ran Python's garbage collector {times}")
         return tuple(told)
 
     def as_dict(self) -> dict[str, Any]:

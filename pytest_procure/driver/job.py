@@ -63,7 +63,6 @@ class Job:
             "warmup_calls_by_batch": {str(size): calls for size, calls in self._warm_ups()},
             "warmup_failures": self._warm_up_failures,
             "clock": "perf_counter_ns (monotonic)",
-            "spin_margin_ns": self.clock.margin_ns,
             "garbage_collection": "frozen before the run, off during it",
         }
 

@@ -73,8 +73,8 @@ class RunRecord(TypedDict):
     failures: dict[str, int]  # "error", "timeout", "lost", "empty" -> count, where above 0
     error_texts: list[str]  # a few of what the backend raised
     seconds: float
-    latency_ms: dict[str, float]  # "p50", "p90", "p95", "p99", "max"; empty under offline
-    curve: list[list[float]]  # [share of requests, ms], rising; empty under offline
+    latency_ms: dict[str, float]  # "p50", "p90", "p95", "p99", "max", those below the failures; {} offline
+    curve: list[list[float]]  # [share of requests, ms], rising, up to the share that was answered; [] offline
     slice: dict[str, Any]  # name, version, licence, rule, n, of, strata, digest, caveats
     scores: dict[str, float]  # scorer -> mean
     strata: list[dict[str, Any]]  # {"stratum", "n", "share"} of the first scorer

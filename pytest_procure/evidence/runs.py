@@ -9,15 +9,18 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pytest_procure.driver.log import Status
 from pytest_procure.metrics import Execution
+from pytest_procure.metrics.latency import request_latencies
+from pytest_procure.metrics.measurement import NEVER
 from pytest_procure.stats import percentile
 
 from .logs import write_log
 from .record import RunRecord
 
-_SHOWN = (("p50", 0.5), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99))
+_SHOWN = (("p50", 0.5), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99), ("max", 1.0))
 #: Shares at which the latency curve is kept: even steps, and finer ones where the bars are.
 _CURVE = tuple(sorted({*(i / 100 for i in range(1, 100)), *(0.99 + i / 1000 for i in range(10)), 0.9995}))
 _ERROR_TEXTS = 5
@@ -45,10 +48,8 @@ def run_record(
             :_ERROR_TEXTS
         ],
         "seconds": round(sum(log.window_ns for log in run.logs) / 1e9, 6),
-        "latency_ms": {label: _at(milliseconds, q) for label, q in _SHOWN} | {"max": float(milliseconds[-1])}
-        if len(milliseconds)
-        else {},
-        "curve": [[q, _at(milliseconds, q)] for q in _CURVE] if len(milliseconds) else [],
+        "latency_ms": {label: ms for label, q in _SHOWN if (ms := _at(milliseconds, q)) is not None},
+        "curve": [[q, ms] for q in _CURVE if (ms := _at(milliseconds, q)) is not None],
         "slice": run.slice.describe(),
         "scores": {scorer: round(float(scores.mean()), 12) for scorer, scores in run.scores.items()},
         "strata": _strata(run),
@@ -73,15 +74,20 @@ def file_name(name: str) -> str:
     return f"{plain[-120:]}.{hashlib.sha256(name.encode('utf-8', 'backslashreplace')).hexdigest()[:8]}"
 
 
-def _latencies(run: Execution) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """Sorted, in ms; nothing under offline, where all samples are due at once."""
+def _latencies(run: Execution) -> NDArray[np.float64]:
+    """Sorted, in ms, failures as infinite; nothing under offline, where all samples are due at once."""
     if not run.scenario.allows_latency or run.requests == 0:
         return np.empty(0)
-    return np.sort(np.concatenate([log.latency for log in run.logs])) / 1e6
+    values = request_latencies(run)
+    return np.sort(np.where(values == NEVER, np.inf, values / 1e6))
 
 
-def _at(sorted_ms: np.ndarray[Any, np.dtype[np.float64]], q: float) -> float:
-    return round(percentile(sorted_ms, q, method="nearest-rank"), 6)
+def _at(sorted_ms: NDArray[np.float64], q: float) -> float | None:
+    """Give a percentile (nearest rank); None where it falls among the failures, or nothing was timed."""
+    if not len(sorted_ms):
+        return None
+    value = float(sorted_ms[-1]) if q == 1 else percentile(sorted_ms, q, method="nearest-rank")
+    return round(value, 6) if np.isfinite(value) else None
 
 
 def _strata(run: Execution) -> list[dict[str, Any]]:

@@ -5,6 +5,7 @@ Geometry only, as numbers and text: `templates/chart_*.svg.j2` draw it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -136,7 +137,7 @@ def _curves(requirement: RequirementRecord, series: dict[str, int]) -> Curves | 
     limits = [(f, ms) for f in bars.values() if (ms := _in(f["bar"], "ms")) is not None]
     if not limits or not curves:
         return None
-    ends = [_within(curve, _DRAWN) for curve in curves.values()]
+    ends = [min(_within(curve, _DRAWN), curve[-1][1]) for curve in curves.values()]
     starts = [curve[0][1] for curve in curves.values()]
     top = _TOP + 18 * (len(limits) - 1)
     axis = time_axis(min(starts), max(*ends, *(ms for _, ms in limits)), _LEFT, _RIGHT)
@@ -190,8 +191,8 @@ def _curves_desc(requirement: RequirementRecord, limits: list[tuple[FindingRecor
 
 
 def _within(curve: list[list[float]], share: float) -> float:
-    """The time within which at least this share was answered; the last of the curve if it ends before."""
-    return next((ms for reached, ms in curve if reached >= share), curve[-1][1])
+    """The time within which at least this share was answered; infinite if that many never were."""
+    return next((ms for reached, ms in curve if reached >= share), math.inf)
 
 
 def _dots(requirement: RequirementRecord, kinds: set[str]) -> Dots | None:
