@@ -62,7 +62,7 @@ class Bar:
         return (self.metric.name, self.sense, self.limit, self.limits)
 
 
-def declare_bar(metric_name: str, *, where: str = "", **asked: Any) -> Bar:
+def declare_bar(metric_name: str, /, **asked: Any) -> Bar:
     """Read the arguments of `@pytest.mark.bar`.
 
     at_least | at_most   the value, with its unit
@@ -87,7 +87,6 @@ def declare_bar(metric_name: str, *, where: str = "", **asked: Any) -> Bar:
         "at least",
         Quantity.of(0),
         text=f"bar({written})",
-        where=where,
         limits=limits,
         consumer_risk=_risk(what, asked.get("consumer_risk")),
     )

@@ -143,6 +143,12 @@ class Case:
             return Verdict.NOT_TESTED, findings
         return verdict, findings
 
+    def settled(self, execution: Execution) -> bool:
+        """Whether a run that goes on has settled every declared bar already."""
+        result = Result(execution, self)
+        _, findings = judge((self._held(bar, result) for bar in self.bars), self.policy)
+        return all(finding.verdict in {Verdict.ACCEPT, Verdict.REJECT} for finding in findings)
+
     def faults(self, result: Result) -> tuple[str, ...]:
         """Give the harness's own faults in a run, by the tightest latency bar of the case."""
         bars = [*self.bars, *(finding.bar for finding in self._asserted)]

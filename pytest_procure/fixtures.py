@@ -110,11 +110,13 @@ def procure(
     from .procure import Procure  # noqa: PLC0415 - the same
     from .progress import progress  # noqa: PLC0415 - the same
     from .provision import provisioned  # noqa: PLC0415 - the same
+    from .stopping import check  # noqa: PLC0415 - the same
 
     trial = request.node.stash[trial_key]
     requirement = trial.requirement
     with told():
         check_labels(dataset_slice.dataset, requirement.bars)
+        check(requirement.bars, dataset_slice, requirement.scenario)
         loaded = provisioned(backend, _suite(request).base(candidate))
         trial.disclosed = dict(loaded.describe())
     trial.case = Case(candidate, requirement.bars, trial.policy)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -182,7 +182,7 @@ def _bar(item: pytest.Item, mark: pytest.Mark) -> Bar:
     if len(mark.args) != 1:
         raise _wrong(item, "bar", "expected one metric, as in `bar('latency.p95', at_most='80 ms')`")
     try:
-        return declare_bar(mark.args[0], where=_where(item), **mark.kwargs)
+        return replace(declare_bar(mark.args[0], **mark.kwargs), where=_where(item))
     except ProcureError as error:
         raise _wrong(item, "bar", str(error)) from None
 

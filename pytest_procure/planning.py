@@ -10,8 +10,8 @@ Nothing is measured here. Where a pilot ran, its design effects, times and token
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from decimal import ROUND_CEILING, Decimal
 from enum import StrEnum
 from typing import NamedTuple
@@ -21,20 +21,17 @@ from .bars import Bar
 from .candidates import Candidate, HourlyPrice, Price, RequestPrice, TokenPrice
 from .decision import Policy, decide
 from .errors import DomainError
-from .metrics import Execution, Measurement, measure
+from .metrics import Measurement
 from .metrics.cost import MINIMUM_ITEMS
-from .metrics.goodput import goodput
 from .metrics.measurement import Share
 from .metrics.metric import COST
 from .metrics.throughput import MINIMUM_LAUNCHES
+from .pilots import Pilot
 from .scenarios import Scenario, queries
 from .stats.effects import BATCHES
 from .trials import Requirement
 from .units import Quantity
 from .verdict import policy_of
-
-#: Kinds of bars whose requests may come in rows: the rule measures the design effect from the run.
-_SERIAL = frozenset({"latency", "goodput", "errors"})
 
 
 class State(StrEnum):
@@ -45,6 +42,21 @@ class State(StrEnum):
     NOT_KNOWN = "not known"
     NOT_PLANNED = "not planned"
     FIXED = "fixed"
+
+
+class Numbers(NamedTuple):
+    """What a bar needs, or the marks give: requests and launches in all, different samples (or clusters)."""
+
+    requests: int | None = None
+    samples: int | None = None
+    launches: int | None = None
+
+
+class Point(NamedTuple):
+    """A true value of the bar's metric, as a share, and the chance that it is accepted."""
+
+    share: float
+    accepted: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,42 +77,11 @@ class Sample:
 
 
 @dataclass(frozen=True, slots=True)
-class Pilot:
-    """What a short run told that is not judged. `effects`: the design effect by the bar's key."""
-
-    requests: int
-    failed: int = 0
-    effects: Mapping[tuple[object, ...], float] = field(default_factory=dict)
-    seconds: Decimal | None = None  # a query, where the candidate sets the pace
-    cost: Decimal | None = None  # a request, where the price is by the token
-    stopped: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Numbers:
-    """What a bar needs, or the marks give: requests and launches in all, different samples (or clusters)."""
-
-    requests: int | None = None
-    samples: int | None = None
-    launches: int | None = None
-
-    def __iter__(self) -> Iterator[int | None]:
-        return (getattr(self, each.name) for each in fields(self))
-
-
-class Point(NamedTuple):
-    """A true value of the bar's metric, as a share, and the chance that it is accepted."""
-
-    share: float
-    accepted: float
-
-
-@dataclass(frozen=True, slots=True)
 class BarPlan:
-    """What one bar needs and has. `least`: with fewer nobody is accepted. `note`: why there is no more.
+    """What one bar needs and has. With fewer than `least` nobody is accepted. `note`: why there is no more.
 
-    `curve`: the operating characteristic at what the marks give, or at what is needed where they give
-    nothing that is known; the last point but the design value's are the bar's neighbours.
+    `curve`: the operating characteristic at what the marks give, or at what is needed where that is not
+    known; its last point is the design value. `fixed`: a value that no run changes.
     """
 
     bar: Bar
@@ -112,17 +93,18 @@ class BarPlan:
     design: float | None = None
     design_effect: float = 1.0
     curve: tuple[Point, ...] = ()
+    fixed: Quantity | None = None
     note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """What a run takes. None: not known; without a price the cost is None as well."""
+    """What a run takes. None: not known. An offer without a price has no cost."""
 
-    requests: int | None
-    seconds: Decimal | None
-    cost: Quantity | None
-    priced: bool
+    requests: int | None = None
+    seconds: Decimal | None = None
+    cost: Quantity | None = None
+    priced: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +122,7 @@ class Plan:
     consumer_risk: float
     producer_risk: float
     rows: tuple[BarPlan, ...] = ()
-    effort: Effort = Effort(None, None, None, priced=False)
+    effort: Effort = Effort()
     after: Effort | None = None
     changes: tuple[str, ...] = ()
     limiting: str = ""
@@ -151,9 +133,10 @@ class Plan:
 
     @property
     def decides(self) -> bool:
-        """Whether nothing planned is too few, or not known."""
-        open_rows = {State.TOO_FEW, State.NOT_KNOWN} & {row.state for row in self.rows}
-        return not (self.problem or open_rows)
+        """Whether nothing is too few, or not known."""
+        return not self.problem and not any(
+            row.state in {State.TOO_FEW, State.NOT_KNOWN} for row in self.rows
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +145,7 @@ class _Question:
 
     scenario: Scenario
     sample: Sample
-    candidate: Candidate | None
+    price: Price | None
     policy: Policy
     producer_risk: float
     pilot: Pilot | None
@@ -170,12 +153,11 @@ class _Question:
     @property
     def per_launch(self) -> int | None:
         """Queries of a launch; None where nobody knows before a run."""
-        scenario = self.scenario
+        scenario, pilot = self.scenario, self.pilot
         if scenario.is_closed_loop and scenario.duration is not None:
-            if self.pilot is None or self.pilot.seconds is None:
+            if pilot is None or pilot.seconds is None:
                 return None
-            served = int(scenario.duration.base / self.pilot.seconds)
-            return max(1, min(served, queries(scenario, 1)))
+            return max(1, min(int(scenario.duration.base / pilot.seconds), queries(scenario, 1)))
         if scenario.count is None and scenario.duration is None and self.sample.items is None:
             return None
         return queries(scenario, self.sample.items or 1)
@@ -184,13 +166,12 @@ class _Question:
     def asked(self) -> Numbers:
         """What the marks give. Every launch asks the same samples."""
         each, items = self.per_launch, self.sample.items
-        requests = None if each is None else each * self.scenario.launches
+        if each is None:
+            return Numbers(launches=self.scenario.launches)
         samples = None
-        if each is not None and items is not None:
-            samples = min(items, each * self.scenario.samples_per_query)
-            if self.sample.clusters is not None:
-                samples = min(samples, self.sample.clusters)
-        return Numbers(requests, samples, self.scenario.launches)
+        if items is not None:
+            samples = min(items, each * self.scenario.samples_per_query, self.sample.clusters or items)
+        return Numbers(each * self.scenario.launches, samples, self.scenario.launches)
 
     @property
     def repeats(self) -> float:
@@ -198,34 +179,40 @@ class _Question:
         asked = self.asked
         if asked.requests is None or not asked.samples:
             return 1.0
-        return max(1.0, asked.requests * self.scenario.samples_per_query / asked.samples)
+        return asked.requests * self.scenario.samples_per_query / asked.samples
+
+    def size(self, bar: float, design: float, policy: Policy) -> stats.SharePlan:
+        """Plan for independent pieces of evidence."""
+        return stats.plan_share(
+            bar, design, consumer_risk=policy.consumer_risk, producer_risk=self.producer_risk
+        )
 
     def effort(self, per_launch: int | None, launches: int) -> Effort:
         """Give what so many queries take: the traffic alone, without loading and warming up."""
         requests = None if per_launch is None else per_launch * launches
         seconds = self._seconds(per_launch, launches)
-        price = None if self.candidate is None else self.candidate.price
-        return Effort(requests, seconds, self._cost(price, requests, seconds), price is not None)
+        return Effort(requests, seconds, self._cost(requests, seconds), self.price is not None)
 
     def _seconds(self, per_launch: int | None, launches: int) -> Decimal | None:
         scenario = self.scenario
-        if per_launch is not None and scenario.qps is not None:
+        if per_launch is None:
+            return None if scenario.duration is None else scenario.duration.base * launches
+        if scenario.qps is not None:
             return per_launch / Decimal(str(scenario.qps))
-        if per_launch is not None and self.pilot is not None and self.pilot.seconds is not None:
+        if self.pilot is not None and self.pilot.seconds is not None:
             return per_launch * launches * self.pilot.seconds
-        return None if scenario.duration is None or per_launch is not None else scenario.duration.base * launches
+        return None
 
-    def _cost(
-        self, price: Price | None, requests: int | None, seconds: Decimal | None
-    ) -> Quantity | None:
-        amount = None
-        if isinstance(price, RequestPrice) and requests is not None:
-            amount = price.per_request() * requests
-        elif isinstance(price, TokenPrice) and requests is not None and self.pilot is not None:
-            amount = None if self.pilot.cost is None else self.pilot.cost * requests
-        elif isinstance(price, HourlyPrice) and seconds is not None:
-            amount = price.amount * seconds / 3600
-        return None if amount is None or price is None else Quantity(amount, price.currency)
+    def _cost(self, requests: int | None, seconds: Decimal | None) -> Quantity | None:
+        amount: Decimal | None = None
+        if isinstance(self.price, HourlyPrice):
+            amount = None if seconds is None else self.price.amount * seconds / 3600
+        elif requests is not None:
+            each = self.price.per_request() if isinstance(self.price, RequestPrice) else None
+            if isinstance(self.price, TokenPrice) and self.pilot is not None:
+                each = self.pilot.cost
+            amount = None if each is None else each * requests
+        return None if amount is None or self.price is None else Quantity(amount, self.price.currency)
 
 
 def plan(
@@ -242,15 +229,15 @@ def plan(
     producer_risk: the chance to turn down an offer at a bar's design value, above 0 and below 1.
     """
     scenario = requirement.scenario
-    question = _Question(scenario, sample, candidate, policy, producer_risk, pilot)
+    price = None if candidate is None else candidate.price
+    question = _Question(scenario, sample, price, policy, producer_risk, pilot)
     rows = tuple(_row(bar, question) for bar in requirement.bars)
     launches = max([scenario.launches, *(row.needs.launches or 0 for row in rows)])
     wanted = [_queries(row, question, launches) for row in rows]
-    most = max(wanted, default=0)
-    changes = _changes(rows, question, launches, most)
-    each = question.per_launch
-    planned = [row for row in rows if row.curve]
-    missed = [1.0 - row.curve[-1].accepted for row in planned]
+    most, each = max(wanted, default=0), question.per_launch
+    changes = tuple(_changes(rows, question, most, launches))
+    missed = [1.0 - row.curve[-1].accepted for row in rows if row.curve]
+    several = len(missed) > 1
     return Plan(
         id=requirement.id,
         question=requirement.question,
@@ -260,170 +247,213 @@ def plan(
         producer_risk=producer_risk,
         rows=rows,
         effort=question.effort(each, scenario.launches),
-        after=question.effort(max(most, each or 0), launches) if changes and most else None,
+        after=question.effort(max(most, each or 0), launches) if changes else None,
         changes=changes,
-        limiting=rows[wanted.index(most)].bar.metric.title if len(planned) > 1 and most else "",
-        accepts=max(0.0, 1.0 - sum(missed)) if len(planned) > 1 else None,
+        limiting=rows[wanted.index(most)].bar.metric.title if several else "",
+        accepts=max(0.0, 1.0 - math.fsum(missed)) if several else None,
         pilot=pilot,
     )
 
 
-def pilot_of(run: Execution, bars: Sequence[Bar], policy: Policy) -> Pilot:
-    """Read what a plan can use from a short run: no verdict is made of it.
-
-    Under load a run of fewer requests than a verdict takes says nothing of rows, so it gives no effects.
-    """
-    scenario, answered = run.scenario, max(1, run.requests)
-    told = scenario.is_closed_loop or run.requests >= policy.min_under_load
-    effects = {}
-    for bar in bars:
-        if bar.metric.kind in _SERIAL and bar.against is None and told:
-            measured = measure(bar.metric, run) if bar.limits is None else goodput(run, bar.limits)
-            effects[bar.key] = decide(measured, bar.sense, bar.limit, policy_of(bar, policy)).design_effect
-    window = sum(log.window_ns for log in run.logs)
-    cost = measure(COST, run).estimate if isinstance(run.candidate.price, TokenPrice) else None
-    return Pilot(
-        requests=run.requests,
-        failed=int(run.failed.sum()),
-        effects=effects,
-        seconds=None if scenario.rate_is_declared else max(Decimal(1), Decimal(window)) / 10**9 / answered,
-        cost=None if cost is None else cost.number,
-        stopped=run.stopped,
-    )
-
-
 def _row(bar: Bar, question: _Question) -> BarPlan:
-    kind = bar.metric.kind
     try:
         if bar.against is not None:
-            why = f"how many it takes depends on how {bar.against.name} does on the same samples"
+            why = f"it hangs on how {bar.against.name} does on the same samples"
             return BarPlan(bar, State.NOT_PLANNED, note=why)
-        if kind == "quality":
-            return _by_samples(bar, question)
-        if kind in _SERIAL:
-            return _by_requests(bar, question)
-        if kind == "cost":
-            return _of_cost(bar, question)
-        if kind in {"throughput", "energy"}:
-            return _by_launches(bar, question)
-    except DomainError as error:
+        match bar.metric.kind:
+            case "quality":
+                return _by_samples(bar, question)
+            case "latency" | "goodput" | "errors":
+                return _by_requests(bar, question)
+            case "throughput" | "energy":
+                return _by_launches(bar, question)
+            case "cost":
+                return _of_cost(bar, question)
+            case _:
+                return BarPlan(bar, State.NOT_PLANNED, note="nothing is known of it before a run")
+    except DomainError as error:  # the design value is so close to the bar that no run tells them apart
         return BarPlan(bar, State.TOO_FEW, note=str(error))
-    return BarPlan(bar, State.NOT_PLANNED, note="nothing is known of it before the run")
 
 
 def _by_samples(bar: Bar, question: _Question) -> BarPlan:
     """Plan a share of independent samples, each of which may be asked several times."""
     policy, limit = policy_of(bar, question.policy), float(bar.limit.base)
     design = None if bar.design is None else float(bar.design.base)
-    sure = _plan(limit, 1.0, policy, question).n
-    least = _pieces(sure, question, policy)
-    size = sure if design is None else _plan(limit, design, policy, question).n
-    needs = Numbers(samples=_pieces(size, question, policy))
-    has = Numbers(samples=question.asked.samples)
-    curve: tuple[Point, ...] = ()
+    least = _pieces(question.size(limit, 1.0, policy).n, question, policy)
+    needed, curve = least, ()
+    has = question.asked.samples
     if design is not None:
-        pieces = (has.samples if has.samples is not None else needs.samples) or 0
-        shares = _around(limit, design)
-        allowed = _allowed(bar, pieces, question, policy)
-        chances = (
-            [0.0] * len(shares)
-            if allowed < 0
-            else stats.operating_characteristic(stats.SharePlan(pieces, allowed), shares).tolist()
-        )
-        curve = tuple(map(Point, shares, chances))
-    return _judged(
-        BarPlan(bar, State.DECIDES, needs, has, question.sample.noun, least, design, curve=curve)
-    )
+        needed = _pieces(question.size(limit, design, policy).n, question, policy)
+        curve = _samples_curve(bar, design, needed if has is None else has, question)
+    row = BarPlan(bar, State.NOT_PLANNED, Numbers(samples=needed), Numbers(samples=has), least=least)
+    return _judged(replace(row, noun=question.sample.noun, design=design, curve=curve))
+
+
+def _samples_curve(bar: Bar, design: float, pieces: int, question: _Question) -> tuple[Point, ...]:
+    """Let the decision rule say how many pieces of evidence may be bad; the rest is the binomial law."""
+    policy, shares = policy_of(bar, question.policy), _around(float(bar.limit.base), design)
+    n = max(pieces, round(pieces * question.repeats))
+
+    def accepted(bad: int) -> bool:
+        basis = Share(n * (1.0 - bad / pieces), n)
+        if n > pieces:
+            effect = _repeat_effect(pieces, n)
+            basis = replace(basis, design_effect=effect, df=max(1, pieces - 1), clusters=pieces)
+        estimate = Quantity.of(basis.total / n)
+        measured = Measurement(bar.metric, estimate, n, "samples", basis)
+        return decide(measured, bar.sense, bar.limit, policy).accept
+
+    if not accepted(0):
+        return tuple(Point(share, 0.0) for share in shares)
+    good, bad = 0, pieces
+    while bad - good > 1:
+        middle = (good + bad) // 2
+        good, bad = (middle, bad) if accepted(middle) else (good, middle)
+    chances = stats.operating_characteristic(stats.SharePlan(pieces, good), shares).tolist()
+    return tuple(Point(share, chance) for share, chance in zip(shares, chances, strict=True))
+
+
+def _pieces(n: int, question: _Question, policy: Policy) -> int:
+    """Give how many pieces of evidence are worth `n` independent ones when each is asked several times."""
+    repeats = question.repeats
+    if repeats <= 1.0:
+        return n
+    groups = max(n, policy.min_clusters)
+    while True:
+        total = round(groups * repeats)
+        effect = _repeat_effect(groups, total)
+        if stats.effective_n(total, effect, groups - 1, confidence=policy.confidence) >= n:
+            return groups
+        groups += 1
+
+
+def _repeat_effect(groups: int, n: int) -> float:
+    """Design effect of asking `groups` pieces of evidence n times in all, when repeats are answered alike."""
+    if groups < 2:
+        return float(n)
+    return n / groups * groups / (groups - 1) * (n - 1) / n
 
 
 def _by_requests(bar: Bar, question: _Question) -> BarPlan:
     """Plan a share of requests that may come in rows: failures, and requests within a limit."""
-    policy, what = policy_of(bar, question.policy), bar.metric
-    limit = bar.limit.base
-    design: Decimal | None = None if bar.design is None else bar.design.base
-    timed = what.kind == "latency" or (bar.limits is not None and bar.limits.latency is not None)
-    if what.kind == "latency":
-        limit = what.q
+    policy, errors = policy_of(bar, question.policy), bar.metric.kind == "errors"
+    limit, design = bar.limit.base, None if bar.design is None else bar.design.base
+    timed = bar.metric.kind == "latency" or (bar.limits is not None and bar.limits.latency is not None)
+    if bar.metric.kind == "latency":
+        limit = bar.metric.q
         stated = bar.design is not None and bar.design.dimension == "number"
         design = design if stated else (1 + limit) / 2
-    failing = bar.sense == "at most" and what.kind != "latency"
-    good = float(1 - limit if failing else limit)
     rule = rehearsal.Rule(
-        good,
+        float(1 - limit if errors else limit),
         bulk=timed,
-        df=None if what.kind == "errors" else min(BATCHES) - 1,
+        df=None if errors else min(BATCHES) - 1,
         least=policy.min_effective if timed else 0.0,
     )
-    effect = 1.0 if question.pilot is None else question.pilot.effects.get(bar.key, 1.0)
-    loaded = what.kind != "errors" and not question.scenario.is_closed_loop
+    loaded = not errors and not question.scenario.is_closed_loop
     floor = policy.min_under_load if loaded else min(BATCHES)
-    least = max(floor, _fewest(rule, policy, question))
-    has = question.asked.requests
-    samples: int | None = None
-    needed, curve = least, ()
-    if design is not None:
-        aim = float(1 - design if failing else design)
-        needed = math.ceil(rehearsal.needed(rule, aim, policy, question.producer_risk) * effect)
-        needed = max(floor, needed)
-        n = needed if has is None else has
-        shares = _around(good, aim)
-        chances = [
-            0.0 if n < floor else rehearsal.acceptance(rule, n / effect, share, policy) for share in shares
-        ]
-        curve = tuple(Point(1 - s if failing else s, c) for s, c in zip(shares, chances, strict=True))
-        if bar.limits is not None and bar.limits.correct:
-            samples = _pieces(_plan(good, aim, policy, question).n, question, policy)
-    return _judged(
-        BarPlan(
-            bar,
-            State.DECIDES,
-            Numbers(requests=needed, samples=samples),
-            Numbers(requests=has, samples=None if samples is None else question.asked.samples),
-            question.sample.noun,
-            least,
-            None if design is None else float(design),
-            effect,
-            curve,
-        )
-    )
-
-
-def _of_cost(bar: Bar, question: _Question) -> BarPlan:
-    """Plan a cost: exact where price and rate are declared, otherwise a mean over launches or samples."""
-    price = None if question.candidate is None else question.candidate.price
-    if price is None:
-        return BarPlan(bar, State.NOT_PLANNED, note="the price is not known before the run")
-    if isinstance(price, TokenPrice):
-        needs, has = Numbers(samples=MINIMUM_ITEMS), Numbers(samples=question.asked.samples)
-        note = "how much the tokens of a request vary is not known before the run"
-        return _judged(BarPlan(bar, State.DECIDES, needs, has, least=MINIMUM_ITEMS, note=note))
-    rate = question.scenario.qps
-    if isinstance(price, HourlyPrice) and rate is None:
-        return _by_launches(bar, question)
-    assert isinstance(price, HourlyPrice | RequestPrice), "there are three kinds of price"
-    if bar.metric.name != COST.name:
-        return BarPlan(bar, State.NOT_PLANNED, note="it hangs on the share of good answers")
-    amount = price.per_request(rate or 0) if isinstance(price, HourlyPrice) else price.per_request()
-    met = "met" if amount <= bar.limit.base else "not met"
-    value = Quantity(amount, price.currency)
-    return BarPlan(bar, State.FIXED, note=f"{met} by the price alone", fixed=value)
+    least = max(floor, rehearsal.least(rule, policy))
+    row = BarPlan(bar, State.NOT_PLANNED, Numbers(least), Numbers(question.asked.requests), least=least)
+    if design is None:
+        return _judged(row)
+    aim = float(1 - design if errors else design)
+    effect = 1.0 if question.pilot is None else question.pilot.effects.get(bar.key, 1.0)
+    needed = max(least, math.ceil(rehearsal.needed(rule, aim, policy, question.producer_risk) * effect))
+    n = needed if row.has.requests is None else row.has.requests
+    points = [
+        Point(share, rehearsal.acceptance(rule, n / effect, share, policy) if n >= floor else 0.0)
+        for share in _around(rule.bar, aim)
+    ]
+    if errors:
+        points = [Point(round(1.0 - point.share, 12), point.accepted) for point in points]
+    needs, has = Numbers(needed), row.has
+    if bar.limits is not None and bar.limits.correct:  # a sample asked twice is right or wrong but once
+        pieces = _pieces(question.size(rule.bar, aim, policy).n, question, policy)
+        needs, has = Numbers(needed, pieces), Numbers(has.requests, question.asked.samples)
+    row = replace(row, needs=needs, has=has, noun=question.sample.noun, design=float(design))
+    return _judged(replace(row, design_effect=effect, curve=tuple(points)))
 
 
 def _by_launches(bar: Bar, question: _Question) -> BarPlan:
     needs, has = Numbers(launches=MINIMUM_LAUNCHES), Numbers(launches=question.scenario.launches)
-    note = "how much launches differ is not known before the run"
-    return _judged(BarPlan(bar, State.DECIDES, needs, has, least=MINIMUM_LAUNCHES, note=note))
+    note = "how much launches differ is not known before a run"
+    return _judged(BarPlan(bar, State.NOT_PLANNED, needs, has, least=MINIMUM_LAUNCHES, note=note))
+
+
+def _of_cost(bar: Bar, question: _Question) -> BarPlan:
+    """Plan a cost: exact where price and rate are declared, otherwise a mean over launches or samples."""
+    price, rate = question.price, question.scenario.qps
+    if isinstance(price, TokenPrice):
+        needs, has = Numbers(samples=MINIMUM_ITEMS), Numbers(samples=question.asked.samples)
+        note = "how much the tokens of a request vary is not known before a run"
+        return _judged(BarPlan(bar, State.NOT_PLANNED, needs, has, least=MINIMUM_ITEMS, note=note))
+    if isinstance(price, HourlyPrice) and rate is None:
+        return _by_launches(bar, question)
+    if price is None or bar.metric.name != COST.name:
+        why = (
+            "the price is not known before a run"
+            if price is None
+            else "it hangs on the share of good answers"
+        )
+        return BarPlan(bar, State.NOT_PLANNED, note=why)
+    assert isinstance(price, HourlyPrice | RequestPrice), "there are three kinds of price"
+    amount = price.per_request(rate or 0) if isinstance(price, HourlyPrice) else price.per_request()
+    note = f"{'met' if amount <= bar.limit.base else 'not met'} by the price alone"
+    return BarPlan(bar, State.FIXED, fixed=Quantity(amount, price.currency), note=note)
 
 
 def _judged(row: BarPlan) -> BarPlan:
-    """Hold what is there against what is needed. Without a design value it is the floor that is needed."""
+    """Hold what is there against what is needed: without a design value, the floor of the rule."""
     state = State.DECIDES if row.curve else State.NOT_PLANNED
     for need, has in zip(row.needs, row.has, strict=True):
         if need is not None and has is not None and has < need:
             state = State.TOO_FEW
         elif need is not None and has is None and state is not State.TOO_FEW:
             state = State.NOT_KNOWN
-    note = row.note
-    if state is State.NOT_PLANNED and not note:
-        note = "it has no `design=`"
-    return replace(row, state=state, note=note)
+    return replace(row, state=state, note=row.note or ("" if row.curve else "it has no `design=`"))
+
+
+def _around(bar: float, design: float) -> list[float]:
+    """True values to ask about: as far below the bar as half-way to the design value, and up to that."""
+    half = (design - bar) / 2
+    return [round(share, 12) for share in (bar - half, bar, bar + half, design) if share > 0]
+
+
+def _items(row: BarPlan, sample: Sample) -> int:
+    """Items of a slice that hold as many pieces of evidence as a bar needs."""
+    needed = row.needs.samples or 0
+    if sample.noun == "clusters" and sample.items and sample.clusters:
+        return math.ceil(needed * sample.items / sample.clusters)
+    return needed
+
+
+def _queries(row: BarPlan, question: _Question, launches: int) -> int:
+    """Queries of a launch that a bar needs."""
+    items = math.ceil(_items(row, question.sample) / question.scenario.samples_per_query)
+    return max(items, math.ceil((row.needs.requests or 0) / launches))
+
+
+def _changes(rows: Sequence[BarPlan], question: _Question, most: int, launches: int) -> list[str]:
+    """Say which number of which mark to change to what."""
+    scenario, sample, each = question.scenario, question.sample, question.per_launch
+    told = []
+    items = max((_items(row, sample) for row in rows), default=0)
+    if sample.items is not None and items > sample.items:
+        told.append(
+            f"in `dataset_slice`, change `n={sample.items}` to `n={items}`"
+            if sample.marked
+            else f"the slice has all {sample.items:,} samples there are; label {items:,}"
+        )
+    if launches > scenario.launches:
+        told.append(f"in `scenario`, change `launches={scenario.launches}` to `launches={launches}`")
+    if most <= (each or 0):
+        return told
+    if scenario.count is not None:
+        told.append(f"in `scenario`, change `count={scenario.count}` to `count={most}`")
+    elif scenario.qps is not None:
+        needed = (most / Decimal(str(scenario.qps))).to_integral_value(ROUND_CEILING)
+        told.append(f"in `scenario`, change `duration='{scenario.duration}'` to `duration='{needed} s'`")
+    elif scenario.duration is not None:
+        told.append(f"in `scenario`, change `duration='{scenario.duration}'` to `count={most}`")
+    elif sample.items is None or most > math.ceil(items / scenario.samples_per_query):
+        told.append(f"in `scenario`, add `count={most}`")
+    return told

@@ -20,6 +20,7 @@ from .progress import Progress
 from .provision import Provisioned, provisioned
 from .result import Result
 from .scenarios import Scenario
+from .stopping import staged
 from .telemetry.energy import counter, used
 from .units import Number, Quantity
 
@@ -67,6 +68,10 @@ class Procure:
         """
         own = scenario is not None or backend is not None or bool(arguments)
         chosen = self._chosen(scenario, arguments) if own else self.scenario
+        if own and chosen.stopping != "fixed":
+            raise DeclarationError(
+                "`stopping=` is for the marked scenario, on which the declared bars are judged"
+            )
         on = self._backend if backend is None else provisioned(backend, self._backend.base)
         if on.hung:
             raise ProvisionError(f"candidate `{self._case.candidate.name}` hung in an earlier run")
@@ -74,7 +79,10 @@ class Procure:
             if not own and self._references:
                 return self._compared(chosen)
             with device_lock(on.device, timeout=_LOCK_SECONDS):
-                launches, energy = self._launches(on, chosen)
+                if not own and chosen.stopping != "fixed":
+                    launches, energy = self._staged(on, chosen), None
+                else:
+                    launches, energy = self._launches(on, chosen)
         finally:
             if on is not self._backend:
                 on.close()
@@ -120,6 +128,15 @@ class Procure:
                 break
         counted = tuple(each for each in joules if each is not None)
         return launches, counted if len(counted) == len(launches) else None
+
+    def _staged(self, backend: Provisioned, scenario: Scenario) -> list[Run]:
+        """Run in stages until the declared bars are settled, or all planned samples are asked."""
+
+        def settled(runs: Sequence[Run]) -> bool:
+            so_far = self._execution(self._case.candidate, scenario, list(runs), None, blocks=True)
+            return self._case.settled(so_far)
+
+        return staged(backend, self._slice, scenario, self._drive, settled)
 
     def _compared(self, scenario: Scenario) -> Result:
         """Run the candidate and those it is compared with in interleaved blocks, all loaded at once."""

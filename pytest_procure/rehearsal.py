@@ -76,9 +76,7 @@ def needed(rule: Rule, design: float, policy: Policy, producer_risk: float) -> i
 
     Raises `DomainError` when that takes more than 100 million.
     """
-    plan = stats.plan_share(
-        rule.bar, design, consumer_risk=policy.consumer_risk, producer_risk=producer_risk
-    )
+    plan = stats.plan_share(rule.bar, design, consumer_risk=policy.consumer_risk, producer_risk=producer_risk)
     target = 1.0 - producer_risk
     few = enough = math.ceil(plan.n / _CELLS)
     while acceptance(rule, enough * _CELLS, design, policy) < target:
@@ -95,6 +93,19 @@ def needed(rule: Rule, design: float, policy: Policy, producer_risk: float) -> i
         else:
             enough = middle
     return enough * _CELLS
+
+
+def least(rule: Rule, policy: Policy) -> int:
+    """Give the fewest requests of which any outcome is accepted: all of them good, and in no rows at all."""
+    sure = stats.plan_share(rule.bar, 1.0, consumer_risk=policy.consumer_risk, producer_risk=0.1).n
+    n = max(sure, min(BATCHES), math.ceil(rule.least))
+    while rule.df is not None:
+        # Times that are all alike leave the bulk without rows, and then the most batches count.
+        df = max(b for b in BATCHES if b <= n) - 1 if rule.bulk else rule.df
+        if stats.effective_n(n, 1.0, df, confidence=policy.confidence) >= sure:
+            break
+        n += 1
+    return n
 
 
 def _worst(counts: NDArray[np.int64], cell: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]:

@@ -37,8 +37,8 @@ _TITLES = {
 }
 _COMMON = {"count", "timeout", "drain", "warmup", "seed", "wall_limit"}
 _OWN = {
-    "offline": {"max_batch", "workers", "launches"},
-    "single_stream": {"duration", "launches"},
+    "offline": {"max_batch", "workers", "launches", "stopping"},
+    "single_stream": {"duration", "launches", "stopping"},
     "multi_stream": {"duration", "samples_per_query", "launches"},
     "server": {"qps", "duration", "max_batch", "max_wait", "workers"},
 }
@@ -59,6 +59,7 @@ _WHOLE = {
     "seed": (0, 2**64 - 1),
 }
 _TIMES = {"duration", "max_wait", "timeout", "drain", "wall_limit"}
+_STOPPING = ("fixed", "curtailed", "anytime")
 _MAY_BE_ZERO = {"max_wait", "drain"}
 #: What a run may take beyond its traffic when no `wall_limit` is declared: loading inputs and warming up.
 _SLACK = seconds(60)
@@ -83,6 +84,7 @@ class Scenario:
     drain              how long to wait for answers after the last scheduled time; closed loops and offline:
                        after the last completion
     warmup             calls before the run that are not logged
+    stopping           single_stream, offline: "fixed", "curtailed" or "anytime", as `stopping` says
     launches           offline throughput: how often the candidate is loaded anew; the driver runs one
     wall_limit         hard limit of a whole run, warm-up included
     """
@@ -100,6 +102,7 @@ class Scenario:
     warmup: int = 10
     seed: int = 0
     launches: int = 1
+    stopping: str = "fixed"
     wall_limit: Quantity = _WALL_LIMIT
 
     @classmethod
@@ -252,6 +255,10 @@ def _read(name: str, key: str, value: object) -> Any:
         raise DeclarationError(f"scenario `{name}`: " + unknown("argument", key, known))
     if key in _WHOLE:
         return _whole(name, key, value)
+    if key == "stopping":
+        if value not in _STOPPING:
+            raise DeclarationError(f"scenario `{name}`: {unknown('stopping', str(value), _STOPPING)}")
+        return value
     if key in _TIMES:
         return _time(name, key, value)
     return _rate(name, key, value)

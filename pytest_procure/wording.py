@@ -10,8 +10,10 @@ from . import stats
 from .decision import Policy
 from .errors import DomainError
 from .metrics.measurement import (
+    Anytime,
     Contrast,
     CostOfShare,
+    Curtailed,
     Exact,
     Goodput,
     Interval,
@@ -124,12 +126,29 @@ def _(basis: Share, finding: Finding) -> str:
 
 
 @_how.register
+def _(basis: Curtailed, finding: Finding) -> str:
+    return (
+        f"one-sided Clopper-Pearson {_end_that_decides(finding)} bound for the {basis.planned:,} planned "
+        f"samples, of which {basis.n:,} were asked before no continuation could change the decision,"
+    )
+
+
+@_how.register
+def _(basis: Anytime, finding: Finding) -> str:
+    return (
+        f"{_end_that_decides(finding)} end of a confidence sequence (uniform beta-binomial mixture), which "
+        f"holds at every look at once, after {basis.n:,} samples,"
+    )
+
+
+@_how.register
 def _(basis: Latencies, finding: Finding) -> str:
     within = "within" if finding.bar.sense == "at most" else "below"
     return (
         f"share of requests {within} the limit, asked {readable(Quantity(basis.q), share=True)} (percentile "
         "by nearest rank, latency from the scheduled time): one-sided Clopper-Pearson bound at the "
-        f"effective sample size, design effect {finding.decision.design_effect:.2f} from batch means (Korn-Graubard),"
+        f"effective sample size, design effect {finding.decision.design_effect:.2f} from batch means "
+        "(Korn-Graubard),"
     )
 
 

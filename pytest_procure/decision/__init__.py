@@ -12,8 +12,10 @@ from typing import Any
 
 from pytest_procure.bars import Sense
 from pytest_procure.metrics.measurement import (
+    Anytime,
     Contrast,
     CostOfShare,
+    Curtailed,
     Exact,
     Goodput,
     Interval,
@@ -31,7 +33,7 @@ from .comparisons import contrast, pairs
 from .latencies import latencies
 from .means import means, ratio
 from .policy import Decision, Policy, undecided
-from .shares import cost_of_share, goodput, share
+from .shares import anytime, cost_of_share, curtailed, goodput, share
 
 __all__ = ["Decision", "Policy", "decide"]
 
@@ -61,6 +63,8 @@ def _unmeasurable(basis: Unmeasurable, _: Sense, __: Decimal, ___: Policy) -> De
 #: A bar arrives in the unit of the measurement's estimate: shares of 1, ns, the price's currency.
 _BY_BASIS: dict[type, Callable[[Any, Sense, Decimal, Policy], Decision]] = {
     Share: share,
+    Curtailed: curtailed,
+    Anytime: anytime,
     Latencies: latencies,
     Means: means,
     Goodput: goodput,

@@ -7,12 +7,12 @@ from decimal import Decimal
 
 from pytest_procure import stats
 from pytest_procure.bars import Sense
-from pytest_procure.metrics.measurement import CostOfShare, Goodput, Share
+from pytest_procure.metrics.measurement import Anytime, CostOfShare, Curtailed, Goodput, Share
 from pytest_procure.stats.effects import BATCHES
 
 from .latencies import in_rows, latency_effect
 from .policy import Decision, Policy, undecided
-from .tails import share_p
+from .tails import by_bounds, share_p
 
 
 def share(basis: Share, sense: Sense, bar: Decimal, policy: Policy) -> Decision:
@@ -39,6 +39,34 @@ def share(basis: Share, sense: Sense, bar: Decimal, policy: Policy) -> Decision:
         )
     meets = low >= bar if sense == "at least" else high <= bar
     return Decision(meets, p, low, high, n_effective, basis.design_effect)
+
+
+def curtailed(basis: Curtailed, sense: Sense, bar: Decimal, policy: Policy) -> Decision:
+    """Decide as the planned number will: what was not asked counts against whatever is said."""
+    rest = basis.planned - basis.n
+    worst, best = Share(basis.total, basis.planned), Share(basis.total + rest, basis.planned)
+    at_worst, at_best = share(worst, sense, bar, policy), share(best, sense, bar, policy)
+    against, for_it = (at_worst, at_best) if sense == "at least" else (at_best, at_worst)
+    return Decision(
+        against.accept,
+        for_it.reject_p,
+        at_worst.low,
+        at_best.high,
+        float(basis.n),
+    )
+
+
+def anytime(basis: Anytime, sense: Sense, bar: Decimal, policy: Policy) -> Decision:
+    """Decide by a confidence sequence, which holds at every look at once."""
+    decided = by_bounds(
+        lambda confidence: stats.confidence_sequence(basis.successes, basis.n, confidence=confidence),
+        sense,
+        bar,
+        policy,
+        n_effective=float(basis.n),
+    )
+    low, high = decided.low or Decimal(0), decided.high or Decimal(1)
+    return replace(decided, low=max(low, Decimal(0)), high=min(high, Decimal(1)))
 
 
 def goodput(basis: Goodput, sense: Sense, bar: Decimal, policy: Policy) -> Decision:

@@ -2,6 +2,8 @@
 
 Basis
 ├── Share          k of n (or a mean of scores in [0, 1]); exact binomial bounds at an effective n
+├── Curtailed      the same, stopped when no continuation could change the decision
+├── Anytime        the same, by bounds that hold at every look at once
 ├── Latencies      a percentile: decided as the share of requests within the limit
 ├── Means          independent repeats, of launches or items; t bounds
 ├── Goodput        requests that meet several limits at once; the stricter of both effective n
@@ -39,6 +41,23 @@ class Share:
     design_effect: float = 1.0
     df: int | None = None  # None: independent items
     clusters: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Curtailed:
+    """`total` of the `n` samples that were asked before nothing could change; `planned` in all."""
+
+    total: float
+    n: int
+    planned: int
+
+
+@dataclass(frozen=True, slots=True)
+class Anytime:
+    """`successes` of `n`, looked at as often as one likes."""
+
+    successes: int
+    n: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +150,8 @@ class Unmeasurable:
 
 Basis = (
     Share
+    | Curtailed
+    | Anytime
     | Latencies
     | Means
     | Goodput

@@ -10,12 +10,13 @@ from numpy.typing import NDArray
 from pytest_procure.datasets import DatasetSlice, Scorer
 from pytest_procure.driver.log import RequestLog, Status
 from pytest_procure.errors import DataError
+from pytest_procure.scenarios import queries
 from pytest_procure.stats import cluster_design_effect
 from pytest_procure.units import Quantity
 
 from .execution import Execution
 from .failures import serial_effect
-from .measurement import Measurement, Share, unmeasurable
+from .measurement import Anytime, Curtailed, Measurement, Share, unmeasurable
 from .metric import Metric
 
 
@@ -62,8 +63,21 @@ def quality(what: Metric, run: Execution) -> Measurement:
         )
     if len(scores) == 0:
         return unmeasurable(what, "no request was made")
+    if run.scenario.stopping != "fixed":
+        return _looked_at(what, scores, run)
     basis = share_of(scores, run.items, run)
     return Measurement(what, Quantity.of(round(basis.total / basis.n, 12)), len(scores), "samples", basis)
+
+
+def _looked_at(what: Metric, scores: NDArray[np.float64], run: Execution) -> Measurement:
+    """Measure a run that was looked at while it went on."""
+    total, n = float(scores.sum()), len(scores)
+    basis: Curtailed | Anytime = Curtailed(total, n, queries(run.scenario, len(run.slice)))
+    if run.scenario.stopping == "anytime":
+        if not np.isin(scores, (0, 1)).all():
+            return unmeasurable(what, 'graded scores have no bounds for `stopping="anytime"`')
+        basis = Anytime(int(total), n)
+    return Measurement(what, Quantity.of(round(total / n, 12)), n, "samples", basis)
 
 
 def share_of(scores: NDArray[np.float64], items: NDArray[np.int64], run: Execution) -> Share:

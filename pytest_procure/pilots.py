@@ -1,0 +1,50 @@
+"""A pilot: a short run that is not judged, and what a plan can learn from it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+
+from .bars import Bar
+from .candidates import TokenPrice
+from .decision import Policy, decide
+from .metrics import Execution, measure
+from .metrics.goodput import goodput
+from .metrics.metric import COST
+from .verdict import policy_of
+
+
+@dataclass(frozen=True, slots=True)
+class Pilot:
+    """What was seen. `effects`: the design effect by the bar's key, where the run was long enough to tell.
+
+    `seconds` is of a query, where the candidate sets the pace; `cost` of a request, where tokens make it.
+    """
+
+    requests: int
+    failed: int = 0
+    effects: Mapping[tuple[object, ...], float] = field(default_factory=dict)
+    seconds: Decimal | None = None
+    cost: Decimal | None = None
+    stopped: str = ""
+
+
+def pilot_of(run: Execution, bars: Sequence[Bar], policy: Policy) -> Pilot:
+    """Read a run. Under load, fewer requests than a verdict takes say nothing of rows: no design effect."""
+    scenario = run.scenario
+    effects = {}
+    for bar in bars if scenario.is_closed_loop or run.requests >= policy.min_under_load else ():
+        if bar.metric.kind in {"latency", "goodput", "errors"} and bar.against is None:
+            measured = measure(bar.metric, run) if bar.limits is None else goodput(run, bar.limits)
+            effects[bar.key] = decide(measured, bar.sense, bar.limit, policy_of(bar, policy)).design_effect
+    window = max(1, sum(log.window_ns for log in run.logs))
+    cost = measure(COST, run).estimate if isinstance(run.candidate.price, TokenPrice) else None
+    return Pilot(
+        requests=run.requests,
+        failed=int(run.failed.sum()),
+        effects=effects,
+        seconds=None if scenario.rate_is_declared else Decimal(window) / 10**9 / max(1, run.requests),
+        cost=None if cost is None else cost.number,
+        stopped=run.stopped,
+    )
