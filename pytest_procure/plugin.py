@@ -43,6 +43,8 @@ _INI = {
     "decision": "the decision that the report is for",
     "measured_by": "who measures",
     "measured_for": "who decides",
+    "consumer_risk": "the chance to accept an offer that is exactly at a bar (0.05)",
+    "min_clusters": "fewer clusters of samples give no verdict (20)",
 }
 
 

@@ -1,7 +1,7 @@
-"""How often the rule would accept an offer of known quality, where the rule measures the design effect itself.
+"""How often the rule would accept an offer of known quality, where it measures the design effect itself.
 
-Shares of independent items have a formula for that (`stats.plan_share`). Latencies and failures have none: their
-effective sample size is measured from the run, and even requests that are independent look a little as if they
+Shares of independent samples have a formula for that (`stats.plan_share`). Latencies and failures have none:
+their effective sample size is measured from the run, and even independent requests look a little as if they
 came in rows. So the rule is rehearsed on runs of independent requests, with fixed random numbers: the same
 question gives the same answer on every machine. Where requests do come in rows, a run of n counts as one of
 n / design effect.
@@ -83,8 +83,8 @@ def needed(rule: Rule, design: float, policy: Policy, producer_risk: float) -> i
         few, enough = enough, enough * 2
         if enough * _CELLS > _MOST_REQUESTS:
             raise DomainError(
-                f"design is {design!r}, expected a share farther above the bar of {rule.bar!r}: telling the two "
-                f"apart takes more than {_MOST_REQUESTS:,} requests"
+                f"design is {design!r}, expected a share farther above the bar of {rule.bar!r}: telling the "
+                f"two apart takes more than {_MOST_REQUESTS:,} requests"
             )
     while enough - few > 1:
         middle = (few + enough) // 2

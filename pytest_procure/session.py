@@ -7,6 +7,7 @@ that the controller names (the register), because a worker that dies takes every
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -208,8 +209,25 @@ class Session:
 
     def policy(self, candidates: int) -> Policy:
         """Give the decision rule's risks; under `--procure-award any` the candidates share the consumer's."""
-        risk = Policy().consumer_risk
-        return Policy(consumer_risk=risk / candidates if self.gate.award == "any" else risk)
+        risk = self._number("consumer_risk", Policy().consumer_risk, 1e-6, 0.49)
+        clusters = self._number("min_clusters", Policy().min_clusters, 2, 1e9)
+        shared = risk / candidates if self.gate.award == "any" else risk
+        return Policy(consumer_risk=shared, min_clusters=int(clusters))
+
+    def _number(self, key: str, default: float, least: float, most: float) -> float:
+        """Read a number from the ini. Raises `UsageError` for one that cannot be meant."""
+        written = self.config.getini(f"procure_{key}")
+        if not written:
+            return default
+        try:
+            value = float(written)
+        except ValueError:
+            value = math.nan
+        if not least <= value <= most:
+            raise pytest.UsageError(
+                f"procure: ini key `procure_{key} = {written}`; expected a number from {least:g} to {most:g}"
+            )
+        return value
 
     def _write_register(self) -> None:
         if self.register_file and self.gate.expected and not self.problems:

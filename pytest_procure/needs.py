@@ -1,0 +1,313 @@
+"""What a bar needs, and whether what the marks give is enough.
+
+Share of samples      independent ones have a formula; a sample asked twice, or a cluster, counts about once
+Share of requests     latencies and failures: the rule is rehearsed
+Mean over launches    a floor only: how much launches differ is not known before a run
+Price                 nothing: it is exact
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import NamedTuple
+
+from . import rehearsal, stats
+from .bars import Bar
+from .candidates import HourlyPrice, Price, RequestPrice, TokenPrice
+from .decision import Policy, decide
+from .errors import DomainError
+from .metrics import Measurement
+from .metrics.cost import MINIMUM_ITEMS
+from .metrics.measurement import Share
+from .metrics.metric import COST, Kind
+from .metrics.throughput import MINIMUM_LAUNCHES
+from .pilots import Pilot
+from .scenarios import Scenario, queries
+from .stats.effects import BATCHES
+from .units import Quantity
+from .verdict import policy_of
+
+
+class State(StrEnum):
+    """What can be said of a bar before a run."""
+
+    DECIDES = "decides"
+    TOO_FEW = "too few"
+    NOT_KNOWN = "not known"
+    NOT_PLANNED = "not planned"
+    FIXED = "fixed"
+
+
+class Numbers(NamedTuple):
+    """What a bar needs, or the marks give: requests and launches in all, different samples (or clusters)."""
+
+    requests: int | None = None
+    samples: int | None = None
+    launches: int | None = None
+
+
+class Point(NamedTuple):
+    """A true value of the bar's metric, as a share, and the chance that it is accepted."""
+
+    share: float
+    accepted: float
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """What is known of the slice: its items, and the clusters among them.
+
+    `marked`: whether the number of items stands in the mark. `items` is None where only a fixture knows.
+    """
+
+    items: int | None
+    clusters: int | None = None
+    marked: bool = False
+
+    @property
+    def noun(self) -> str:
+        """What one piece of evidence is."""
+        return "samples" if self.clusters in {None, self.items} else "clusters"
+
+
+#: Nothing asked, or nothing given.
+NOTHING = Numbers()
+
+
+@dataclass(frozen=True, slots=True)
+class BarPlan:
+    """What one bar needs and has. With fewer than `least` nobody is accepted. `note`: why there is no more.
+
+    `curve`: the operating characteristic at what the marks give, or at what is needed where that is not
+    known; its last point is the design value. `fixed`: a value that no run changes.
+    """
+
+    bar: Bar
+    state: State
+    needs: Numbers = NOTHING
+    has: Numbers = NOTHING
+    noun: str = "samples"
+    least: int | None = None
+    design: float | None = None
+    design_effect: float = 1.0
+    curve: tuple[Point, ...] = ()
+    fixed: Quantity | None = None
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """All that a row is made of."""
+
+    scenario: Scenario
+    sample: Sample
+    price: Price | None
+    policy: Policy
+    producer_risk: float
+    pilot: Pilot | None
+
+    @property
+    def per_launch(self) -> int | None:
+        """Queries of a launch; None where nobody knows before a run."""
+        scenario, pilot = self.scenario, self.pilot
+        if scenario.is_closed_loop and scenario.duration is not None:
+            if pilot is None or pilot.seconds is None:
+                return None
+            return max(1, min(int(scenario.duration.base / pilot.seconds), queries(scenario, 1)))
+        if scenario.count is None and scenario.duration is None and self.sample.items is None:
+            return None
+        return queries(scenario, self.sample.items or 1)
+
+    @property
+    def asked(self) -> Numbers:
+        """What the marks give. Every launch asks the same samples."""
+        each, items = self.per_launch, self.sample.items
+        if each is None:
+            return Numbers(launches=self.scenario.launches)
+        samples = None
+        if items is not None:
+            samples = min(items, each * self.scenario.samples_per_query, self.sample.clusters or items)
+        return Numbers(each * self.scenario.launches, samples, self.scenario.launches)
+
+    @property
+    def repeats(self) -> float:
+        """How often a piece of evidence is asked, on average; 1 where it is not known."""
+        asked = self.asked
+        if asked.requests is None or not asked.samples:
+            return 1.0
+        return asked.requests * self.scenario.samples_per_query / asked.samples
+
+    def size(self, bar: float, design: float, policy: Policy) -> stats.SharePlan:
+        """Plan for independent pieces of evidence."""
+        return stats.plan_share(
+            bar, design, consumer_risk=policy.consumer_risk, producer_risk=self.producer_risk
+        )
+
+
+def needs_of(bar: Bar, question: Question) -> BarPlan:
+    """Plan one bar."""
+    if bar.against is not None:
+        why = f"it hangs on how {bar.against.name} does on the same samples"
+        return BarPlan(bar, State.NOT_PLANNED, note=why)
+    if bar.metric.kind not in _BY_KIND:
+        return BarPlan(bar, State.NOT_PLANNED, note="nothing is known of it before a run")
+    try:
+        return _BY_KIND[bar.metric.kind](bar, question)
+    except DomainError as error:  # the design value is so close to the bar that no run tells them apart
+        return BarPlan(bar, State.TOO_FEW, note=str(error))
+
+
+def _by_samples(bar: Bar, question: Question) -> BarPlan:
+    """Plan a share of independent samples, each of which may be asked several times."""
+    policy, limit = policy_of(bar, question.policy), float(bar.limit.base)
+    design = None if bar.design is None else float(bar.design.base)
+    least = _pieces(question.size(limit, 1.0, policy).n, question, policy)
+    has, needed = question.asked.samples, least
+    curve: tuple[Point, ...] = ()
+    if design is not None:
+        needed = _pieces(question.size(limit, design, policy).n, question, policy)
+        curve = _samples_curve(bar, design, needed if has is None else has, question)
+    row = BarPlan(bar, State.NOT_PLANNED, Numbers(samples=needed), Numbers(samples=has), least=least)
+    return _judged(replace(row, noun=question.sample.noun, design=design, curve=curve))
+
+
+def _samples_curve(bar: Bar, design: float, pieces: int, question: Question) -> tuple[Point, ...]:
+    """Let the decision rule say how many pieces of evidence may be bad; the rest is the binomial law."""
+    policy, shares = policy_of(bar, question.policy), _around(float(bar.limit.base), design)
+    n = max(pieces, round(pieces * question.repeats))
+
+    def accepted(bad: int) -> bool:
+        basis = Share(n * (1.0 - bad / pieces), n)
+        if n > pieces:
+            effect = _repeat_effect(pieces, n)
+            basis = replace(basis, design_effect=effect, df=max(1, pieces - 1), clusters=pieces)
+        estimate = Quantity.of(basis.total / n)
+        measured = Measurement(bar.metric, estimate, n, "samples", basis)
+        return decide(measured, bar.sense, bar.limit, policy).accept
+
+    if not accepted(0):
+        return tuple(Point(share, 0.0) for share in shares)
+    good, bad = 0, pieces
+    while bad - good > 1:
+        middle = (good + bad) // 2
+        good, bad = (middle, bad) if accepted(middle) else (good, middle)
+    chances = stats.operating_characteristic(stats.SharePlan(pieces, good), shares).tolist()
+    return tuple(Point(share, chance) for share, chance in zip(shares, chances, strict=True))
+
+
+def _pieces(n: int, question: Question, policy: Policy) -> int:
+    """Give how many pieces of evidence are worth `n` independent ones when each is asked several times."""
+    repeats = question.repeats
+    if repeats <= 1.0:
+        return n
+    groups = max(n, policy.min_clusters)
+    while True:
+        total = round(groups * repeats)
+        effect = _repeat_effect(groups, total)
+        if stats.effective_n(total, effect, groups - 1, confidence=policy.confidence) >= n:
+            return groups
+        groups += 1
+
+
+def _repeat_effect(groups: int, n: int) -> float:
+    """Design effect of asking `groups` pieces of evidence n times in all, when repeats are answered alike."""
+    if groups < 2:
+        return float(n)
+    return n / groups * groups / (groups - 1) * (n - 1) / n
+
+
+def _by_requests(bar: Bar, question: Question) -> BarPlan:
+    """Plan a share of requests that may come in rows: failures, and requests within a limit."""
+    policy, errors = policy_of(bar, question.policy), bar.metric.kind == "errors"
+    limit, design = bar.limit.base, None if bar.design is None else bar.design.base
+    timed = bar.metric.kind == "latency" or (bar.limits is not None and bar.limits.latency is not None)
+    if bar.metric.kind == "latency":
+        limit = bar.metric.q
+        stated = bar.design is not None and bar.design.dimension == "number"
+        design = design if stated else (1 + limit) / 2
+    rule = rehearsal.Rule(
+        float(1 - limit if errors else limit),
+        bulk=timed,
+        df=None if errors else min(BATCHES) - 1,
+        least=policy.min_effective if timed else 0.0,
+    )
+    loaded = not errors and not question.scenario.is_closed_loop
+    floor = policy.min_under_load if loaded else min(BATCHES)
+    least = max(floor, rehearsal.least(rule, policy))
+    row = BarPlan(bar, State.NOT_PLANNED, Numbers(least), Numbers(question.asked.requests), least=least)
+    if design is None:
+        return _judged(row)
+    aim = float(1 - design if errors else design)
+    effect = 1.0 if question.pilot is None else question.pilot.effects.get(bar.key, 1.0)
+    needed = max(least, math.ceil(rehearsal.needed(rule, aim, policy, question.producer_risk) * effect))
+    n = needed if row.has.requests is None else row.has.requests
+    points = [
+        Point(share, rehearsal.acceptance(rule, n / effect, share, policy) if n >= floor else 0.0)
+        for share in _around(rule.bar, aim)
+    ]
+    if errors:
+        points = [Point(round(1.0 - point.share, 12), point.accepted) for point in points]
+    needs, has = Numbers(needed), row.has
+    if bar.limits is not None and bar.limits.correct:  # a sample asked twice is right or wrong but once
+        pieces = _pieces(question.size(rule.bar, aim, policy).n, question, policy)
+        needs, has = Numbers(needed, pieces), Numbers(has.requests, question.asked.samples)
+    row = replace(row, needs=needs, has=has, noun=question.sample.noun, design=float(design))
+    return _judged(replace(row, design_effect=effect, curve=tuple(points)))
+
+
+def _by_launches(bar: Bar, question: Question) -> BarPlan:
+    needs, has = Numbers(launches=MINIMUM_LAUNCHES), Numbers(launches=question.scenario.launches)
+    note = "how much launches differ is not known before a run"
+    return _judged(BarPlan(bar, State.NOT_PLANNED, needs, has, least=MINIMUM_LAUNCHES, note=note))
+
+
+def _of_cost(bar: Bar, question: Question) -> BarPlan:
+    """Plan a cost: exact where price and rate are declared, otherwise a mean over launches or samples."""
+    price, rate = question.price, question.scenario.qps
+    if isinstance(price, TokenPrice):
+        needs, has = Numbers(samples=MINIMUM_ITEMS), Numbers(samples=question.asked.samples)
+        note = "how much the tokens of a request vary is not known before a run"
+        return _judged(BarPlan(bar, State.NOT_PLANNED, needs, has, least=MINIMUM_ITEMS, note=note))
+    if isinstance(price, HourlyPrice) and rate is not None:
+        amount = price.per_request(rate)
+    elif isinstance(price, RequestPrice):
+        amount = price.per_request()
+    elif price is None:
+        return BarPlan(bar, State.NOT_PLANNED, note="the price is not known before a run")
+    else:
+        return _by_launches(bar, question)
+    if bar.metric.name != COST.name:
+        return BarPlan(bar, State.NOT_PLANNED, note="it hangs on the share of good answers")
+    note = f"{'met' if amount <= bar.limit.base else 'not met'} by the price alone"
+    return BarPlan(bar, State.FIXED, fixed=Quantity(amount, price.currency), note=note)
+
+
+def _judged(row: BarPlan) -> BarPlan:
+    """Hold what is there against what is needed: without a design value, the floor of the rule."""
+    state = State.DECIDES if row.curve else State.NOT_PLANNED
+    for need, has in zip(row.needs, row.has, strict=True):
+        if need is not None and has is not None and has < need:
+            state = State.TOO_FEW
+        elif need is not None and has is None and state is not State.TOO_FEW:
+            state = State.NOT_KNOWN
+    return replace(row, state=state, note=row.note or ("" if row.curve else "it has no `design=`"))
+
+
+def _around(bar: float, design: float) -> list[float]:
+    """True values to ask about: as far below the bar as half-way to the design value, and up to that."""
+    half = (design - bar) / 2
+    return [round(share, 12) for share in (bar - half, bar, bar + half, design) if share > 0]
+
+
+_BY_KIND: dict[Kind, Callable[[Bar, Question], BarPlan]] = {
+    "quality": _by_samples,
+    "latency": _by_requests,
+    "goodput": _by_requests,
+    "errors": _by_requests,
+    "throughput": _by_launches,
+    "energy": _by_launches,
+    "cost": _of_cost,
+}
