@@ -1,15 +1,19 @@
 # Each target sets up what it needs, in a virtual environment of its own; a machine with Python is enough.
 PYTHON ?= python3
+TORCH ?= torch
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-browser lint format bench clean
+.PHONY: demo test test-torch test-browser lint format bench clean
 
 demo: $(VENV)/.demo  ## two vendors, one insurer: ends with procure-report/report.html
 	$(BIN)/python -m pytest example_suite --procure-report --procure-award any
 
 test: $(VENV)/.test  ## all tests that need Python only
 	$(BIN)/python -m pytest
+
+test-torch: $(VENV)/.test $(VENV)/.torch  ## the torch backend; TORCH=torch==2.13.0 picks a build
+	$(BIN)/python -m pytest tests/backends/test_torch_backend.py
 
 test-browser: $(VENV)/.test $(VENV)/.browser  ## the report in a real Chromium (Debian: apt-get install chromium poppler-utils)
 	$(BIN)/python -m pytest -m browser
@@ -32,6 +36,10 @@ clean:
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.torch: pyproject.toml | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet $(TORCH)
+	touch $@
 
 # One stamp an extra; it is older than pyproject.toml when the dependencies have changed.
 $(VENV)/.demo: pyproject.toml | $(VENV)/bin/python

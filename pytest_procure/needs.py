@@ -21,7 +21,7 @@ from .decision import Policy, decide
 from .errors import DomainError
 from .metrics import Measurement
 from .metrics.cost import MINIMUM_ITEMS
-from .metrics.measurement import Share
+from .metrics.measurement import Anytime, Share
 from .metrics.metric import COST, Kind
 from .metrics.throughput import MINIMUM_LAUNCHES
 from .pilots import Pilot
@@ -92,7 +92,7 @@ class BarPlan:
     noun: str = "samples"
     least: int | None = None
     design: float | None = None
-    design_effect: float = 1.0
+    design_effect: float | None = None  # of the pilot
     curve: tuple[Point, ...] = ()
     fixed: Quantity | None = None
     note: str = ""
@@ -162,40 +162,57 @@ def needs_of(bar: Bar, question: Question) -> BarPlan:
 
 def _by_samples(bar: Bar, question: Question) -> BarPlan:
     """Plan a share of independent samples, each of which may be asked several times."""
-    policy, limit = policy_of(bar, question.policy), float(bar.limit.base)
     design = None if bar.design is None else float(bar.design.base)
-    least = _pieces(question.size(limit, 1.0, policy).n, question, policy)
-    has, needed = question.asked.samples, least
-    curve: tuple[Point, ...] = ()
-    if design is not None:
-        needed = _pieces(question.size(limit, design, policy).n, question, policy)
-        curve = _samples_curve(bar, design, needed if has is None else has, question)
+    least = _samples(bar, 1.0, question)
+    needed, has = least if design is None else _samples(bar, design, question), question.asked.samples
     row = BarPlan(bar, State.NOT_PLANNED, Numbers(samples=needed), Numbers(samples=has), least=least)
-    return _judged(replace(row, noun=question.sample.noun, design=design, curve=curve))
+    if design is None:
+        return _judged(replace(row, noun=question.sample.noun))
+    shares = _around(float(bar.limit.base), design)
+    chances = _chances(bar, needed if has is None else has, shares, question)
+    return _judged(
+        replace(row, noun=question.sample.noun, design=design, curve=tuple(map(Point, shares, chances)))
+    )
 
 
-def _samples_curve(bar: Bar, design: float, pieces: int, question: Question) -> tuple[Point, ...]:
+def _samples(bar: Bar, design: float, question: Question) -> int:
+    """Give the fewest pieces of evidence that accept `design` with 1 - producer's risk."""
+    policy = policy_of(bar, question.policy)
+    n = question.size(float(bar.limit.base), design, policy).n
+    if question.scenario.stopping != "anytime":
+        return _pieces(n, question, policy)
+    few, target = n, 1.0 - question.producer_risk  # looking more often takes more
+    while _chances(bar, n, [design], question)[0] < target:
+        few, n = n, n * 2
+    while n - few > 1:
+        middle = (few + n) // 2
+        few, n = (few, middle) if _chances(bar, middle, [design], question)[0] >= target else (middle, n)
+    return n
+
+
+def _chances(bar: Bar, pieces: int, shares: list[float], question: Question) -> list[float]:
     """Let the decision rule say how many pieces of evidence may be bad; the rest is the binomial law."""
-    policy, shares = policy_of(bar, question.policy), _around(float(bar.limit.base), design)
+    policy = policy_of(bar, question.policy)
     n = max(pieces, round(pieces * question.repeats))
 
     def accepted(bad: int) -> bool:
-        basis = Share(n * (1.0 - bad / pieces), n)
-        if n > pieces:
+        basis: Share | Anytime = Share(n * (1.0 - bad / pieces), n)
+        if question.scenario.stopping == "anytime":
+            basis = Anytime(pieces - bad, pieces)
+        elif n > pieces:
             effect = _repeat_effect(pieces, n)
-            basis = replace(basis, design_effect=effect, df=max(1, pieces - 1), clusters=pieces)
-        estimate = Quantity.of(basis.total / n)
-        measured = Measurement(bar.metric, estimate, n, "samples", basis)
+            basis = Share(n * (1.0 - bad / pieces), n, effect, max(1, pieces - 1), pieces)
+        measured = Measurement(bar.metric, Quantity.of(1 - bad / pieces), n, "samples", basis)
         return decide(measured, bar.sense, bar.limit, policy).accept
 
     if not accepted(0):
-        return tuple(Point(share, 0.0) for share in shares)
+        return [0.0] * len(shares)
     good, bad = 0, pieces
     while bad - good > 1:
         middle = (good + bad) // 2
         good, bad = (middle, bad) if accepted(middle) else (good, middle)
-    chances = stats.operating_characteristic(stats.SharePlan(pieces, good), shares).tolist()
-    return tuple(Point(share, chance) for share, chance in zip(shares, chances, strict=True))
+    curve = stats.operating_characteristic(stats.SharePlan(pieces, good), shares)
+    return [float(chance) for chance in curve]
 
 
 def _pieces(n: int, question: Question, policy: Policy) -> int:
@@ -222,40 +239,55 @@ def _repeat_effect(groups: int, n: int) -> float:
 def _by_requests(bar: Bar, question: Question) -> BarPlan:
     """Plan a share of requests that may come in rows: failures, and requests within a limit."""
     policy, errors = policy_of(bar, question.policy), bar.metric.kind == "errors"
-    limit, design = bar.limit.base, None if bar.design is None else bar.design.base
+    good, design = _as_good(bar)
     timed = bar.metric.kind == "latency" or (bar.limits is not None and bar.limits.latency is not None)
-    if bar.metric.kind == "latency":
-        limit = bar.metric.q
-        stated = bar.design is not None and bar.design.dimension == "number"
-        design = design if stated else (1 + limit) / 2
-    rule = rehearsal.Rule(
-        float(1 - limit if errors else limit),
-        bulk=timed,
-        df=None if errors else min(BATCHES) - 1,
-        least=policy.min_effective if timed else 0.0,
-    )
+    spread = None if errors else min(BATCHES) - 1
+    rule = rehearsal.Rule(good, bulk=timed, df=spread, least=policy.min_effective if timed else 0.0)
     loaded = not errors and not question.scenario.is_closed_loop
     floor = policy.min_under_load if loaded else min(BATCHES)
     least = max(floor, rehearsal.least(rule, policy))
     row = BarPlan(bar, State.NOT_PLANNED, Numbers(least), Numbers(question.asked.requests), least=least)
     if design is None:
         return _judged(row)
-    aim = float(1 - design if errors else design)
-    effect = 1.0 if question.pilot is None else question.pilot.effects.get(bar.key, 1.0)
-    needed = max(least, math.ceil(rehearsal.needed(rule, aim, policy, question.producer_risk) * effect))
+    measured = None if question.pilot is None else question.pilot.effects.get(bar.key)
+    effect = measured or 1.0
+    needed = max(least, math.ceil(rehearsal.needed(rule, design, policy, question.producer_risk) * effect))
     n = needed if row.has.requests is None else row.has.requests
-    points = [
-        Point(share, rehearsal.acceptance(rule, n / effect, share, policy) if n >= floor else 0.0)
-        for share in _around(rule.bar, aim)
-    ]
-    if errors:
-        points = [Point(round(1.0 - point.share, 12), point.accepted) for point in points]
+    curve = tuple(
+        Point(
+            round(1.0 - share, 12) if errors else share,
+            rehearsal.acceptance(rule, n / effect, share, policy) if n >= floor else 0.0,
+        )
+        for share in _around(good, design)
+    )
     needs, has = Numbers(needed), row.has
     if bar.limits is not None and bar.limits.correct:  # a sample asked twice is right or wrong but once
-        pieces = _pieces(question.size(rule.bar, aim, policy).n, question, policy)
+        pieces = _pieces(question.size(good, design, policy).n, question, policy)
         needs, has = Numbers(needed, pieces), Numbers(has.requests, question.asked.samples)
-    row = replace(row, needs=needs, has=has, noun=question.sample.noun, design=float(design))
-    return _judged(replace(row, design_effect=effect, curve=tuple(points)))
+    row = replace(row, needs=needs, has=has, noun=question.sample.noun, design=curve[-1].share, curve=curve)
+    return _judged(replace(row, design_effect=measured, note=_caveat(bar, effect, question.pilot, policy)))
+
+
+def _as_good(bar: Bar) -> tuple[float, float | None]:
+    """Give bar and design value as shares of good requests; a percentile aims half-way to 1 by default."""
+    limit, design = bar.limit.base, None if bar.design is None else bar.design.base
+    if bar.metric.kind == "latency":
+        limit = bar.metric.q
+        if bar.design is None or bar.design.dimension != "number":
+            design = (1 + limit) / 2
+    if bar.metric.kind == "errors":
+        limit, design = 1 - limit, None if design is None else 1 - design
+    return float(limit), None if design is None else float(design)
+
+
+def _caveat(bar: Bar, effect: float, pilot: Pilot | None, policy: Policy) -> str:
+    """Say what a plan of requests does not rest on."""
+    if pilot is not None and bar.key in pilot.effects and pilot.requests < policy.min_effective * effect:
+        longer = math.ceil(policy.min_effective * effect)
+        return f"the pilot was short: one of {longer:,} requests or more may find a larger design effect"
+    if bar.metric.kind == "latency" and bar.design is not None and bar.design.dimension != "number":
+        return f"`design={bar.design}` says nothing of the share within the limit, so half-way to 1 stands in"
+    return ""
 
 
 def _by_launches(bar: Bar, question: Question) -> BarPlan:
@@ -281,7 +313,7 @@ def _of_cost(bar: Bar, question: Question) -> BarPlan:
         return _by_launches(bar, question)
     if bar.metric.name != COST.name:
         return BarPlan(bar, State.NOT_PLANNED, note="it hangs on the share of good answers")
-    note = f"{'met' if amount <= bar.limit.base else 'not met'} by the price alone"
+    note = "met" if amount <= bar.limit.base else "not met"
     return BarPlan(bar, State.FIXED, fixed=Quantity(amount, price.currency), note=note)
 
 

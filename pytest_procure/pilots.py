@@ -37,7 +37,9 @@ def pilot_of(run: Execution, bars: Sequence[Bar], policy: Policy) -> Pilot:
     for bar in bars if scenario.is_closed_loop or run.requests >= policy.min_under_load else ():
         if bar.metric.kind in {"latency", "goodput", "errors"} and bar.against is None:
             measured = measure(bar.metric, run) if bar.limits is None else goodput(run, bar.limits)
-            effects[bar.key] = decide(measured, bar.sense, bar.limit, policy_of(bar, policy)).design_effect
+            if measured.estimate is not None:
+                decision = decide(measured, bar.sense, bar.limit, policy_of(bar, policy))
+                effects[bar.key] = decision.design_effect
     window = max(1, sum(log.window_ns for log in run.logs))
     cost = measure(COST, run).estimate if isinstance(run.candidate.price, TokenPrice) else None
     return Pilot(

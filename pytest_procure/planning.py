@@ -24,12 +24,16 @@ from .units import Quantity
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """What a run takes. None: not known. An offer without a price has no cost."""
+    """What a run takes. None: not known. An offer without a price has no cost.
+
+    `at_most`: it may end earlier (`stopping=`).
+    """
 
     requests: int | None = None
     seconds: Decimal | None = None
     cost: Quantity | None = None
     priced: bool = False
+    at_most: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +153,13 @@ def _effort(question: Question, per_launch: int | None, launches: int) -> Effort
     """Give what so many queries take: the traffic alone, without loading and warming up."""
     requests = None if per_launch is None else per_launch * launches
     seconds = _seconds(question, per_launch, launches)
-    return Effort(requests, seconds, _cost(question, requests, seconds), question.price is not None)
+    return Effort(
+        requests,
+        seconds,
+        _cost(question, requests, seconds),
+        priced=question.price is not None,
+        at_most=question.scenario.stopping != "fixed",
+    )
 
 
 def _seconds(question: Question, per_launch: int | None, launches: int) -> Decimal | None:

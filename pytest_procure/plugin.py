@@ -44,6 +44,7 @@ _INI = {
     "measured_by": "who measures",
     "measured_for": "who decides",
     "consumer_risk": "the chance to accept an offer that is exactly at a bar (0.05)",
+    "producer_risk": "the chance to turn down an offer at its design value, for plans (0.1)",
     "min_clusters": "fewer clusters of samples give no verdict (20)",
 }
 
@@ -67,6 +68,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default="all",
         help="exit 0 when all candidates meet their bars (all), or at least one does (any)",
     )
+    group.addoption(
+        "--procure-plan", action="store_true", help="run nothing; say how many requests each bar needs"
+    )
+    group.addoption(
+        "--procure-pilot", metavar="N", type=int, help="with --procure-plan: run N requests first, not judged"
+    )
     for key, text in _INI.items():
         parser.addini(f"procure_{key}", text, default="")
 
@@ -77,6 +84,11 @@ def pytest_configure(config: pytest.Config) -> None:
         config.addinivalue_line("markers", mark)
     if hasattr(config, "workerinput"):
         return  # a worker of pytest-xdist: it measures, and its controller reports
+    if config.getoption("procure_plan") or config.getoption("procure_pilot") is not None:
+        from .planner import Planner  # noqa: PLC0415 - only with the flag
+
+        config.pluginmanager.register(Planner(config), "procure-planner")
+        return
     config.pluginmanager.register(Receiver(config), "procure-receiver")
     if config.getoption("procure_report") and not config.option.collectonly:
         from .evidence.pack import check  # noqa: PLC0415 - only with the flag
@@ -111,7 +123,7 @@ def pytest_deselected(items: Sequence[pytest.Item]) -> None:
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
     """Judge a requirement when its test is over."""
     trial = item.stash.get(trial_key, None)
-    if trial is None:
+    if trial is None or item.config.getoption("procure_plan"):  # a pilot is not judged
         return (yield)
     folder = session_of(item.config).folder
     try:

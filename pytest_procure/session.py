@@ -214,6 +214,10 @@ class Session:
         shared = risk / candidates if self.gate.award == "any" else risk
         return Policy(consumer_risk=shared, min_clusters=int(clusters))
 
+    def producer_risk(self) -> float:
+        """Give the plan's chance to turn down an offer at its design value. Raises `UsageError`."""
+        return self._number("producer_risk", 0.1, 1e-6, 0.99)
+
     def _number(self, key: str, default: float, least: float, most: float) -> float:
         """Read a number from the ini. Raises `UsageError` for one that cannot be meant."""
         written = self.config.getini(f"procure_{key}")

@@ -37,6 +37,7 @@ SEED = 1
 TRAIN_IMAGES = 1000
 CALIBRATION_IMAGES = 256
 NOISE_SD = 3.0  # grey levels
+B_INPUT_TOP = 196  # the brightest grey level of the calibration scans, and so the end of B's input range
 EPOCHS = 40
 BATCH = 64
 PEAK_LEARNING_RATE = 2e-3
@@ -294,6 +295,21 @@ def print_table(counts: Counts, total: int) -> None:
         print(f"{model:<28}" + "".join(f"{cell:>14}" for cell in cells))
 
 
+def print_why() -> None:
+    """Show that B's input range cuts the brighter scans off, and which digits suffer."""
+    labels = np.load(DATA / "labels.npy", allow_pickle=False)
+    for name in SETS:
+        scans = np.load(DATA / f"scans-{name}.npy", allow_pickle=False)
+        print(f"{name} pixels above B's input range of 0..{B_INPUT_TOP}: {(scans > B_INPUT_TOP).mean():.3%}")
+    brighter = np.load(DATA / "scans-brighter.npy", allow_pickle=False)
+    cut_off = read_labels(model_path("vendor-a-fp32"), np.minimum(brighter, B_INPUT_TOP))
+    read = f"{(cut_off == labels).sum()} of {len(labels)} brighter scans"
+    print(f"vendor-a-fp32 with its input cut off there: {read}")
+    right = read_labels(model_path("vendor-b-int8"), brighter) == labels
+    shares = (f"{digit}: {right[labels == digit].mean():.2f}" for digit in range(10))
+    print("vendor-b-int8 on brighter scans, share right by digit: " + ", ".join(shares))
+
+
 def story_breaks(counts: Counts, total: int) -> list[str]:
     """Name each result that would not give the verdict that the example tells of."""
     breaks = []
@@ -336,6 +352,7 @@ def check() -> list[str]:
     counts = count_right()
     total = len(np.load(DATA / "labels.npy", allow_pickle=False))
     print_table(counts, total)
+    print_why()
     if counts != record["read_right"]:
         # Nothing wrong by itself: another processor may round a few scans to another label.
         print(f"note: {DIGESTS.name} records {record['read_right']}")

@@ -3,6 +3,7 @@
 Sample k is the number k, and right is its last digit. `answers(0.5)` is right on every second sample.
 """
 
+import gc
 import json
 import re
 import tempfile
@@ -145,6 +146,15 @@ class BuyersSuite:
         assert ended.quiet, ended.text
         assert len(ended.errors) == 1, ended.text
         return ended.errors[0].removeprefix("ERROR: procure: ")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _what_is_there_stays():
+    """Every run collects garbage first, which is slow in a process that holds a whole test session."""
+    gc.collect()
+    gc.freeze()
+    yield
+    gc.unfreeze()
 
 
 @pytest.fixture

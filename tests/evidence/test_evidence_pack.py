@@ -1,0 +1,113 @@
+import json
+import os
+
+import pytest
+
+from pytest_procure.errors import EvidenceError
+from pytest_procure.evidence.pack import check, prepare, write
+from pytest_procure.evidence.record import FORMAT
+
+REPORT = {"report.html": "<html>", "verdict.json": json.dumps({"format": FORMAT})}
+
+
+def fill(folder, **files):
+    """Write files, and the folders above them."""
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+
+def found(folder):
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*"))
+
+
+def test_a_new_folder_is_made_with_those_above_it(tmp_path):
+    prepare(tmp_path / "a" / "b")
+    assert (tmp_path / "a" / "b").is_dir()
+
+
+def test_checking_makes_nothing_and_removes_nothing(tmp_path):
+    check(tmp_path / "new")
+    fill(tmp_path / "old", **REPORT)
+    check(tmp_path / "old")
+    assert found(tmp_path) == ["old", "old/report.html", "old/verdict.json"]
+
+
+def test_an_earlier_report_is_cleared_away(tmp_path):
+    fill(tmp_path, **REPORT, **{"runs/test_x.1.csv.gz": "log"})
+    prepare(tmp_path)
+    assert found(tmp_path) in ([], ["runs"])
+
+
+def test_logs_that_a_killed_session_left_are_cleared_away(tmp_path):
+    fill(tmp_path, **{"runs/test_x.1.csv.gz": "log"})
+    prepare(tmp_path)
+    assert found(tmp_path) in ([], ["runs"])
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"thesis.txt": "x"},
+        {**REPORT, "thesis.txt": "x"},
+        {**REPORT, "runs/thesis.txt": "x"},
+        {**REPORT, "runs/deep/test_x.csv.gz": "x"},
+        {"runs/train/weights.pt": "x"},
+        {"runs/events.out": "x"},
+        {"report.html": "somebody else's"},
+        {"verdict.json": "{}"},
+        {"verdict.json": '{"format": "somebody else\'s"}'},
+        {"verdict.json": "[]"},
+        {"verdict.json": "no json"},
+        {".hidden": "x"},
+    ],
+)
+def test_a_folder_with_anything_else_is_refused_and_left_as_it_is(tmp_path, files):
+    fill(tmp_path, **files)
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    for act in (check, prepare):
+        with pytest.raises(EvidenceError, match="holds something that is no earlier report"):
+            act(tmp_path)
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
+
+
+def test_logs_behind_a_link_are_left_where_they_are(tmp_path):
+    fill(tmp_path, **{"elsewhere/test_x.csv.gz": "x"})
+    fill(tmp_path / "out", **REPORT)
+    (tmp_path / "out" / "runs").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(EvidenceError, match="holds something that is no earlier report"):
+        prepare(tmp_path / "out")
+    assert (tmp_path / "elsewhere" / "test_x.csv.gz").is_file()
+
+
+def test_a_file_is_refused_as_a_folder(tmp_path):
+    fill(tmp_path, notes="buy milk")
+    with pytest.raises(EvidenceError, match="is a file; expected a folder"):
+        prepare(tmp_path / "notes")
+    assert (tmp_path / "notes").read_text() == "buy milk"
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_folder_that_cannot_be_made_is_told_in_a_sentence(tmp_path):
+    tmp_path.chmod(0o500)
+    with pytest.raises(EvidenceError, match="cannot be made: Permission denied"):
+        prepare(tmp_path / "new")
+
+
+def test_a_folder_below_a_file_is_told_in_a_sentence(tmp_path):
+    fill(tmp_path, notes="buy milk")
+    with pytest.raises(EvidenceError, match="the report folder .* cannot be"):
+        prepare(tmp_path / "notes" / "new")
+
+
+def test_what_is_written_can_be_replaced_and_is_plain_json(tmp_path):
+    write(tmp_path / "out", {"format": FORMAT, "größe": 1}, "<html>ß</html>")
+    assert json.loads((tmp_path / "out" / "verdict.json").read_text("ascii")) == {"format": FORMAT, "größe": 1}
+    check(tmp_path / "out")
+
+
+def test_a_report_that_cannot_be_written_is_told_in_a_sentence(tmp_path):
+    fill(tmp_path, out="a file")
+    with pytest.raises(EvidenceError, match="the report in .* cannot be written"):
+        write(tmp_path / "out", {"format": FORMAT}, "<html>")
