@@ -113,6 +113,8 @@ def _value(bar: Bar, asked: Mapping[str, Any]) -> tuple[Sense, Quantity, Quantit
     relative = "of" in asked
     limit = _limit(what, asked[argument], argument, relative=relative)
     design = asked.get("design")
+    if what.kind == "latency" and design is not None and not relative:
+        return sense, limit, _share_within(what, design)
     aim = None if design is None else _limit(what, design, "design", relative=relative)
     if aim is not None and not (aim > limit if sense == "at least" else aim < limit):
         raise DeclarationError(
@@ -124,7 +126,7 @@ def _value(bar: Bar, asked: Mapping[str, Any]) -> tuple[Sense, Quantity, Quantit
 def _limit(what: Metric, value: Any, argument: str, *, relative: bool) -> Quantity:
     try:
         limit = quantity(value)
-    except DeclarationError as error:
+    except (DeclarationError, TypeError) as error:
         raise DeclarationError(f"bar `{what.name}`, `{argument}={value!r}`: {error}") from None
     asked = "number" if relative else what.dimension
     if asked and limit.dimension.partition(" in ")[0] != asked:
@@ -144,21 +146,38 @@ def _limit(what: Metric, value: Any, argument: str, *, relative: bool) -> Quanti
     return limit
 
 
+def _share_within(what: Metric, design: Any) -> Quantity:
+    """Read the design value of a percentile: the share of requests within the limit."""
+    try:
+        share = quantity(design)
+    except (DeclarationError, TypeError) as error:
+        raise DeclarationError(f"bar `{what.name}`, `design={design!r}`: {error}") from None
+    if share.dimension != "number" or not what.q < share.base < 1:
+        raise DeclarationError(
+            f"bar `{what.name}`, `design={design!r}`: expected the share of requests within the limit, "
+            f"above {what.q} and below 1, as in `design={(what.q + 1) / 2}`"
+        )
+    return share
+
+
 def _limits(what: Metric, asked: Mapping[str, Any]) -> Limits | None:
     given = [name for name in ("latency", "correct") if name in asked]
     if what.kind != "goodput":
         if given:
             raise DeclarationError(f"bar `{what.name}`: `{given[0]}=` is for `goodput`")
         return None
-    correct = asked.get("correct", "")
-    if not given or correct in {False, None}:
+    latency, correct = asked.get("latency"), asked.get("correct", False)
+    if not isinstance(correct, (str, bool)):
+        raise DeclarationError(f"bar `goodput`, `correct={correct!r}`: expected True, or a scorer's metric")
+    if latency is None and not correct:
         raise DeclarationError(
             "bar `goodput` needs what each request has to meet: `latency='80 ms'`, `correct=True`, or both"
         )
-    if not isinstance(correct, (str, bool)):
-        raise DeclarationError(f"bar `goodput`, `correct={correct!r}`: expected True, or a scorer's metric")
-    within = None if "latency" not in asked else duration(asked["latency"], what="latency")
-    return Limits(within, correct if isinstance(correct, str) else "accuracy")
+    try:
+        within = None if latency is None else duration(latency, what="latency")
+    except TypeError as error:
+        raise DeclarationError(f"bar `goodput`, `latency={latency!r}`: {error}") from None
+    return Limits(within, correct if isinstance(correct, str) else "accuracy" * correct)
 
 
 def _not_below(bar: Bar, asked: Mapping[str, Any]) -> Bar:
@@ -189,7 +208,7 @@ def _other(what: Metric, name: Any, *, margin: bool) -> Against:
 def _risk(what: Metric, risk: Any) -> float | None:
     if risk is None:
         return None
-    if isinstance(risk, bool) or not isinstance(risk, (int, float)) or not 0 < risk < 0.5:
+    if isinstance(risk, bool) or not isinstance(risk, (int, float)) or not 1e-6 <= risk < 0.5:
         raise DeclarationError(
             f"bar `{what.name}`, `consumer_risk={risk!r}`: expected a chance between 0 and 0.5, as in 0.01"
         )

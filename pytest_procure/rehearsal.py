@@ -97,15 +97,17 @@ def needed(rule: Rule, design: float, policy: Policy, producer_risk: float) -> i
 
 def least(rule: Rule, policy: Policy) -> int:
     """Give the fewest requests of which any outcome is accepted: all of them good, and in no rows at all."""
-    sure = stats.plan_share(rule.bar, 1.0, consumer_risk=policy.consumer_risk, producer_risk=0.1).n
-    n = max(sure, min(BATCHES), math.ceil(rule.least))
-    while rule.df is not None:
-        # Times that are all alike leave the bulk without rows, and then the most batches count.
-        df = max(b for b in BATCHES if b <= n) - 1 if rule.bulk else rule.df
-        if stats.effective_n(n, 1.0, df, confidence=policy.confidence) >= sure:
-            break
+    n = max(2, min(BATCHES), math.ceil(rule.least), math.floor(math.log(policy.consumer_risk, rule.bar)))
+    while True:
+        worth: float | None = None
+        if rule.df is not None:
+            # Times that are all alike leave the bulk without rows, and then the most batches count.
+            df = max(b for b in BATCHES if b <= n) - 1 if rule.bulk else rule.df
+            worth = stats.effective_n(n, 1.0, df, confidence=policy.confidence)
+        p = stats.share_p_value(n, n, rule.bar, alternative="greater", n_effective=worth)
+        if p <= policy.consumer_risk:
+            return n
         n += 1
-    return n
 
 
 def _worst(counts: NDArray[np.int64], cell: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]:

@@ -167,6 +167,7 @@ class Session:
     def _declare(self, item: pytest.Item, offer: Offer | None, selected: Sequence[str] | None) -> None:
         try:
             marks = declared(item)
+            self._slice_of_parameters(item)
             offers = [] if offer is None else self.suite.offers(item.ihook)
             offered = [o.candidate for o in offers if not selected or o.candidate.name in selected]
             priced(marks.bars, offered, item)
@@ -191,6 +192,13 @@ class Session:
         expected = Expected(requirement.id, requirement.question, marks.scenario.label, item.nodeid, name)
         self.gate.expect([expected], stated or {name: _unstated(name)})
 
+    def _slice_of_parameters(self, item: pytest.Item) -> None:
+        """Take the slice that a parameter set's own mark asks for; tests are generated without it."""
+        parameters = getattr(getattr(item, "callspec", None), "params", {})
+        if "_procure_slice" in parameters:
+            name, rule = slice_rule(item)
+            parameters["_procure_slice"] = self.suite.asked(self.suite.source(item.ihook, name), rule)
+
     def _published(
         self, item: pytest.Item, offers: Sequence[Offer]
     ) -> list[tuple[str, PublishedScore, Path]]:
@@ -211,8 +219,8 @@ class Session:
         """Give the decision rule's risks; under `--procure-award any` the candidates share the consumer's."""
         risk = self._number("consumer_risk", Policy().consumer_risk, 1e-6, 0.49)
         clusters = self._number("min_clusters", Policy().min_clusters, 2, 1e9)
-        shared = risk / candidates if self.gate.award == "any" else risk
-        return Policy(consumer_risk=shared, min_clusters=int(clusters))
+        sharing = candidates if self.gate.award == "any" else 1
+        return Policy(consumer_risk=risk / sharing, min_clusters=int(clusters), candidates=sharing)
 
     def producer_risk(self) -> float:
         """Give the plan's chance to turn down an offer at its design value. Raises `UsageError`."""

@@ -133,7 +133,7 @@ def _totals(plans: Sequence[Plan]) -> Iterator[str]:
     if plan.limiting:
         yield f"limiting: {plan.limiting}"
     if plan.accepts is not None:
-        yield f"good in every planned bar: accepted at least {_times(plan.accepts)} times in 100"
+        yield f"at the design value of all bars: accepted {_times(plan.accepts)} times in 100, at least"
     yield f"as marked: {_efforts(plans, [each.effort for each in plans])}"
     yield from (f"to decide: {change}" for change in plan.changes)
     if plan.after is not None:
@@ -264,7 +264,10 @@ def _guessed(plan: Plan) -> bool:
 
 def _outcome(plans: Sequence[Plan], status: int) -> str:
     failing = sum(not plan.decides for plan in plans)
-    why = "what the marks ask for decides every bar that is planned"
     if failing:
         why = f"{failing} of {words.count(len(plans), 'plans')} cannot decide at what the marks ask for"
+    elif status:
+        why = "pytest itself failed"
+    else:
+        why = "what the marks ask for decides every bar that is planned"
     return f"exit status {status} because {why}"
