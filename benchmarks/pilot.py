@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from pytest_procure.decision import Decision, Policy, decide
 from pytest_procure.metrics import metric
 from pytest_procure.metrics.measurement import Latencies, Measurement
-from pytest_procure.rehearsal import Rule, needed
+from pytest_procure.planning.rehearsal import Rule, needed
 from pytest_procure.units import Quantity
 
 UTILISATIONS = (0.2, 0.5, 0.8)

@@ -16,9 +16,7 @@ from .cases import check_labels
 from .datasets import Dataset
 from .errors import ProcureError
 from .metrics import Execution
-from .needs import Sample
-from .pilots import pilot_of
-from .planning import Plan, plan
+from .planning import Plan, Sample, pilot_of, plan
 from .procure import Procure
 from .suite import Offer, SliceAsked
 from .trials import Requirement

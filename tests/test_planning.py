@@ -8,14 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_procure import Candidate, HourlyPrice, RequestPrice, TokenPrice, rehearsal, stats
+from pytest_procure import Candidate, HourlyPrice, RequestPrice, TokenPrice, stats
 from pytest_procure.bars import declare_bar
 from pytest_procure.decision import Policy, decide
 from pytest_procure.metrics import Measurement
 from pytest_procure.metrics.measurement import Latencies, Share
-from pytest_procure.needs import Numbers, Sample, State
-from pytest_procure.pilots import Pilot
-from pytest_procure.planning import plan
+from pytest_procure.planning import Numbers, Pilot, Sample, State, plan, rehearsal
 from pytest_procure.report import plan as report
 from pytest_procure.scenarios import Scenario
 from pytest_procure.trials import Requirement

@@ -6,9 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from decimal import Decimal
 
-from pytest_procure.needs import BarPlan, Numbers, State
-from pytest_procure.pilots import Pilot
-from pytest_procure.planning import Effort, Plan
+from pytest_procure.planning import BarPlan, Effort, Numbers, Pilot, Plan, State
 from pytest_procure.units import Quantity, readable
 from pytest_procure.wording import amount
 

@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from . import stats
-from .decision import Policy
-from .errors import DomainError
-from .stats.effects import BATCHES
+from pytest_procure import stats
+from pytest_procure.decision import Policy
+from pytest_procure.errors import DomainError
+from pytest_procure.stats.effects import BATCHES
 
 #: Runs of a rehearsal: what it gives is right to one point in 100 or better.
 _RUNS = 2_000

@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 
-from .bars import Bar
-from .candidates import TokenPrice
-from .decision import Policy, decide
-from .metrics import Execution, measure
-from .metrics.goodput import goodput
-from .metrics.metric import COST
-from .verdict import policy_of
+from pytest_procure.bars import Bar
+from pytest_procure.candidates import TokenPrice
+from pytest_procure.decision import Policy, decide
+from pytest_procure.metrics import Execution, measure
+from pytest_procure.metrics.goodput import goodput
+from pytest_procure.metrics.metric import COST
+from pytest_procure.verdict import policy_of
 
 
 @dataclass(frozen=True, slots=True)

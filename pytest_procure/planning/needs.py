@@ -14,21 +14,23 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import NamedTuple
 
-from . import rehearsal, stats
-from .bars import Bar
-from .candidates import HourlyPrice, Price, RequestPrice, TokenPrice
-from .decision import Policy, decide
-from .errors import DomainError
-from .metrics import Measurement
-from .metrics.cost import MINIMUM_ITEMS
-from .metrics.measurement import Anytime, Share
-from .metrics.metric import COST, Kind
-from .metrics.throughput import MINIMUM_LAUNCHES
+from pytest_procure import stats
+from pytest_procure.bars import Bar
+from pytest_procure.candidates import HourlyPrice, Price, RequestPrice, TokenPrice
+from pytest_procure.decision import Policy, decide
+from pytest_procure.errors import DomainError
+from pytest_procure.metrics import Measurement
+from pytest_procure.metrics.cost import MINIMUM_ITEMS
+from pytest_procure.metrics.measurement import Anytime, Share
+from pytest_procure.metrics.metric import COST, Kind
+from pytest_procure.metrics.throughput import MINIMUM_LAUNCHES
+from pytest_procure.scenarios import Scenario, queries
+from pytest_procure.stats.effects import BATCHES
+from pytest_procure.units import Quantity
+from pytest_procure.verdict import policy_of
+
+from . import rehearsal
 from .pilots import Pilot
-from .scenarios import Scenario, queries
-from .stats.effects import BATCHES
-from .units import Quantity
-from .verdict import policy_of
 
 
 class State(StrEnum):

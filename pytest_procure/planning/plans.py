@@ -14,12 +14,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, Decimal
 
-from .candidates import Candidate, HourlyPrice, RequestPrice, TokenPrice
-from .decision import Policy
+from pytest_procure.candidates import Candidate, HourlyPrice, RequestPrice, TokenPrice
+from pytest_procure.decision import Policy
+from pytest_procure.trials import Requirement
+from pytest_procure.units import Quantity
+
 from .needs import BarPlan, Question, Sample, State, needs_of
 from .pilots import Pilot
-from .trials import Requirement
-from .units import Quantity
 
 
 @dataclass(frozen=True, slots=True)
