@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from pytest_procure import Candidate, Dataset
-from pytest_procure.decision import Policy, decide
+from pytest_procure.decision import Decision, Policy, decide
 from pytest_procure.driver.pull import drive
 from pytest_procure.metrics import Execution, metric
 from pytest_procure.metrics.measurement import Latencies, Measurement
@@ -52,6 +52,11 @@ BLOCK = 1_500_000  # values simulated at a time
 RULE = Policy()
 STEP, STEPS = 1 / 512, 2**20  # the lattice of service and waiting times, in mean services
 NS = 1_000_000  # a mean service
+
+
+def verdicts(decision: Decision) -> tuple[bool, bool]:
+    """Whether one bar alone is accepted, and whether it is rejected."""
+    return decision.accept, decision.reject_p is not None and decision.reject_p <= RULE.rejection_risk
 
 
 @dataclass(frozen=True)
@@ -79,15 +84,15 @@ class ItemBlock:
 
     size: int
     right: NDArray[np.int64]
-    _known: dict[Any, bool] = field(default_factory=dict)
+    _known: dict[Any, tuple[bool, bool]] = field(default_factory=dict)
 
     def good(self, n: int) -> NDArray[np.int64]:
         """Count right answers."""
         good: NDArray[np.int64] = self.right[:, : n // self.size].sum(axis=1)
         return good
 
-    def accepted(self, n: int, bar: Decimal, policy: Policy) -> Flags:
-        """Score a run's samples, measure and decide. Alike runs, cluster by cluster, are judged once."""
+    def judged(self, n: int, bar: Decimal, policy: Policy) -> Flags:
+        """Score a run's samples, measure and decide; runs alike, cluster by cluster, once. `(2, runs)`."""
         run, answers = logged(n, self.size), np.arange(self.size)
         decided = []
         for right in self.right[:, : n // self.size]:
@@ -95,9 +100,9 @@ class ItemBlock:
             if key not in self._known:
                 item = (answers < right[:, None]).ravel().astype(np.float64)
                 measured = quality(metric("accuracy"), replace(run, scores={"accuracy": item[run.items]}))
-                self._known[key] = decide(measured, "at least", Quantity(bar), policy).accept
+                self._known[key] = verdicts(decide(measured, "at least", Quantity(bar), policy))
             decided.append(self._known[key])
-        return np.array(decided)
+        return np.array(decided).T
 
     def exempt(self, n: int) -> Flags:
         """Never: the exemption is for latencies."""
@@ -217,19 +222,17 @@ class QueueBlock:
         good: NDArray[np.int64] = (self.latencies[:, :n] <= self.limit).sum(axis=1)
         return good
 
-    def accepted(self, n: int, bar: Decimal, policy: Policy) -> Flags:
-        """Decide "this percentile is at most the limit", run by run."""
+    def judged(self, n: int, bar: Decimal, policy: Policy) -> Flags:
+        """Decide "this percentile is at most the limit", run by run: `(2, runs)`."""
         what, limit = metric(f"latency.p{(bar * 100).normalize():f}"), Quantity.of(self.limit, "ns")
         decided = [
-            decide(
-                Measurement(what, limit, n, "requests", Latencies(values, bar, under_load=True)),
-                "at most",
-                limit,
-                policy,
-            ).accept
-            for values in np.ascontiguousarray(self.latencies[:, :n])
+            verdicts(decide(Measurement(what, limit, n, "requests", basis), "at most", limit, policy))
+            for basis in (
+                Latencies(values, bar, under_load=True)
+                for values in np.ascontiguousarray(self.latencies[:, :n])
+            )
         ]
-        return np.array(decided, dtype=np.bool_)
+        return np.array(decided).T
 
     def exempt(self, n: int) -> Flags:
         """Compare each run's own p90 with the limit."""
@@ -269,14 +272,15 @@ def others(block: Block, n: int, bar: Decimal, rng: np.random.Generator) -> list
 
 @dataclass
 class Cell:
-    """One line of the first table. `accepted`: wrongly, by the judge and by the other rules."""
+    """One line of the first table. `accepted`: by the judge and by the other rules."""
 
     offer: Offer
     bar: Decimal
     n: int
     runs: int = 0
     accepted: NDArray[np.int64] = field(default_factory=lambda: np.zeros(1 + len(RIVALS), dtype=np.int64))
-    unexempted: int = 0  # wrongly, by the judge without the exemption
+    rejected: int = 0  # wrongly: at the bar is good enough
+    unexempted: int = 0  # accepted by the judge without the exemption
     exempt: int = 0
 
     @property
@@ -311,11 +315,12 @@ def at_bar(
     for wanted, total in ((list(cells), long), (few, runs - long)):
         for count, block in blocks(offer, bar, total, max(wanted), rng):
             for n in wanted:
-                cell, ours, exempt = cells[n], block.accepted(n, bar, RULE), block.exempt(n)
-                plain = block.accepted(n, bar, replace(RULE, far=math.inf)) if exempt.any() else ours
+                cell, ours, exempt = cells[n], block.judged(n, bar, RULE), block.exempt(n)
+                plain = block.judged(n, bar, replace(RULE, far=math.inf)) if exempt.any() else ours
                 cell.runs += count
-                cell.accepted += [int(each.sum()) for each in (ours, *others(block, n, bar, rng))]
-                cell.unexempted += int(plain.sum())
+                cell.accepted += [int(each.sum()) for each in (ours[0], *others(block, n, bar, rng))]
+                cell.rejected += int(ours[1].sum())
+                cell.unexempted += int(plain[0].sum())
                 cell.exempt += int(exempt.sum())
     return list(cells.values())
 
@@ -331,7 +336,7 @@ def needed(
     bar, first, often = BARS[-1], np.zeros(1 + len(RIVALS)), np.zeros(len(sizes))
     for _, block in blocks(offer, share, runs, max(sizes), rng):
         table = np.array(
-            [[block.accepted(n, bar, RULE), *others(block, n, bar, rng)] for n in sizes]
+            [[block.judged(n, bar, RULE)[0], *others(block, n, bar, rng)] for n in sizes]
         )  # (sizes, rules, runs)
         often += table[:, 0].sum(axis=1)
         table[-1] = True
@@ -369,7 +374,7 @@ def wrong(cell: Cell) -> list[str]:
         rates[0] = f"**{rates[0]}**"
     elif not cell.gated:
         rates[0] = f"({rates[0]})"
-    return [cell.offer.title, f"{cell.bar:.0%}", f"{cell.n:,}", *rates]
+    return [cell.offer.title, f"{cell.bar:.0%}", f"{cell.n:,}", *rates, f"{cell.rejected / cell.runs:.1%}"]
 
 
 def exempted(cell: Cell) -> list[str]:
@@ -399,8 +404,8 @@ def main() -> int:
         for j, bar in enumerate(BARS):
             progress(f"at the bar: {offer.title}, {bar:.0%}")
             cells += at_bar(offer, bar, sizes, runs, np.random.default_rng([1, i, j]))
-    print("Wrongly accepted: the offer is exactly at the bar.\n")
-    print_table(("offer", "bar", "n", "this rule", *RIVALS), map(wrong, cells))
+    print("Wrongly accepted, and in the last column wrongly rejected: the offer is exactly at the bar.\n")
+    print_table(("offer", "bar", "n", "this rule", *RIVALS, "this rule rejects"), map(wrong, cells))
     print("The same, where the exemption for far limits applied to any run; elsewhere it applied to none.\n")
     print_table(
         ("offer", "bar", "n", "this rule", "without exemption", "runs exempt"),

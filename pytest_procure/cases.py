@@ -17,6 +17,7 @@ from .driver.log import Status
 from .errors import DataError, DeclarationError, unknown
 from .measured import Measured, Operator
 from .metrics import Execution, Measurement, metric
+from .metrics.cost import SCORERS
 from .metrics.failures import SUSTAINED_SHARE
 from .metrics.measurement import Exact, Interval
 from .metrics.metric import SUSTAINED
@@ -203,7 +204,8 @@ def check_labels(dataset: Dataset, bars: Sequence[Bar]) -> None:
     """Check before the run that every quality bar can be scored. Raises `DataError`."""
     for bar in bars:
         what = bar.measured or bar.metric
-        wanted = what.name if what.kind == "quality" else bar.limits.correct if bar.limits else ""
+        wanted = bar.limits.correct if bar.limits else SCORERS.get(what.name, "")
+        wanted = what.name if what.kind == "quality" else wanted
         if not wanted:
             continue
         if dataset.references is None:

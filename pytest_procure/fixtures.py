@@ -107,6 +107,7 @@ def procure(
 ) -> Generator[Procure]:
     """Run the marked scenario on the candidate, and hold what is measured against the bars."""
     from .cases import Case, check_labels  # noqa: PLC0415 - only sessions that use us pay
+    from .marks import check_unchanged  # noqa: PLC0415 - the same
     from .procure import Procure  # noqa: PLC0415 - the same
     from .progress import progress  # noqa: PLC0415 - the same
     from .provision import provisioned  # noqa: PLC0415 - the same
@@ -115,17 +116,18 @@ def procure(
     trial = request.node.stash[trial_key]
     requirement = trial.requirement
     with told():
+        check_unchanged(request.node, requirement.scenario, requirement.bars)
         check_labels(dataset_slice.dataset, requirement.bars)
         check(requirement.bars, dataset_slice, requirement.scenario)
         loaded = provisioned(backend, _suite(request).base(candidate))
         trial.disclosed = dict(loaded.describe())
+        references = [
+            _suite(request).offer(request.node.ihook, bar.against.name)
+            for bar in requirement.bars
+            if bar.against is not None
+        ]
     trial.case = Case(candidate, requirement.bars, trial.policy)
     shown = progress(request.config, f"{candidate.name}, {requirement.scenario.name}")
-    references = [
-        _suite(request).offer(request.node.ihook, bar.against.name)
-        for bar in requirement.bars
-        if bar.against is not None
-    ]
     yield Procure(
         trial.case,
         loaded,

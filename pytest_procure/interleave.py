@@ -23,6 +23,8 @@ from .units import Quantity
 
 Drive = Callable[[Provisioned, Any, Scenario], Run]
 
+_STREAM = 3  # random numbers of a seed; arrivals and sample orders have their own
+
 
 @dataclass(frozen=True, slots=True)
 class Block:
@@ -41,32 +43,37 @@ class Block:
 
 
 def interleaved(
-    backends: Mapping[str, Provisioned], chosen: DatasetSlice, scenario: Scenario, drive: Drive
+    backends: Mapping[str, Provisioned],
+    chosen: DatasetSlice,
+    scenarios: Mapping[str, Scenario],
+    drive: Drive,
 ) -> dict[str, list[Run]]:
     """Drive all candidates over the same blocks, each block in an order of its own; the seed decides both.
 
-    A run that hangs, or is interrupted, ends it. Raises `DataError` for a slice that cannot be cut, and
-    `DeclarationError` for `launches`.
+    `backends`, `scenarios`: by candidate, the same traffic for all; batches are a candidate's own.
+    A call that never returns ends it with its block, so that all have the same blocks behind them. Raises
+    `DataError` for a slice that cannot be cut, and `DeclarationError` for `launches`.
     """
-    if scenario.launches > 1:
+    seed = next(iter(scenarios.values())).seed
+    if any(scenario.launches > 1 for scenario in scenarios.values()):
         raise DeclarationError("a comparison has blocks instead of `launches=`; leave them out")
     if len(chosen) < BLOCKS:
         raise DataError(
             f"a comparison is cut into {BLOCKS} blocks, and the slice has {len(chosen)} sample(s)"
         )
-    generator = np.random.default_rng([scenario.seed, 3])
+    generator = np.random.Generator(np.random.PCG64([seed, _STREAM]))
     parts = np.array_split(generator.permutation(len(chosen)).astype(np.int64), BLOCKS)
     runs: dict[str, list[Run]] = {name: [] for name in backends}
     for number, items in enumerate(parts):
         block = Block(chosen, items)
-        asked = _of_block(scenario, number, len(chosen), len(items))
         for place in generator.permutation(len(backends)):
             name = list(backends)[place]
+            asked = _of_block(scenarios[name], number, len(chosen), len(items))
             run = drive(backends[name], block, asked)
             run.log.samples = items[run.log.samples]
             runs[name].append(run)
-            if run.hung or run.interrupted:
-                return runs
+        if any(each[-1].hung for each in runs.values()):
+            break
     return runs
 
 

@@ -69,6 +69,15 @@ def bars_of(item: pytest.Item) -> tuple[Bar, ...]:
     return tuple(bar for _, bar in reversed(found.values()))
 
 
+def check_unchanged(item: pytest.Item, scenario: Scenario, bars: Sequence[Bar]) -> None:
+    """Check that no mark came after they were read: it would be ignored. Raises `DeclarationError`."""
+    added = "it was added by a hook after the marks were read; write it on the test, its class or its module"
+    if bars_of(item) != tuple(bars):
+        raise _wrong(item, "bar", added)
+    if scenario_of(item) != scenario:
+        raise _wrong(item, "scenario", added)
+
+
 def references_of(definition: Any) -> set[str]:
     """Name the candidates that bars of a test compare others with."""
     marks = definition.iter_markers("bar")
@@ -169,7 +178,7 @@ def priced(bars: Iterable[Bar], candidates: Sequence[Candidate], item: pytest.It
                     "bar",
                     f"`{bar.metric.name}` is asked, and candidate `{candidate.name}` has no price",
                 )
-            if price.currency != bar.limit.unit:
+            if bar.against is None and price.currency != bar.limit.unit:
                 raise _wrong(
                     item,
                     "bar",

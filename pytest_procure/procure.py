@@ -6,10 +6,14 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from .backends import device_lock
 from .candidates import Candidate
 from .cases import Case
-from .datasets import DatasetSlice
+from .datasets import DatasetSlice, Scorer
+from .driver.log import RequestLog
 from .driver.pull import Run, drive
 from .driver.source import SampleSource
 from .errors import DeclarationError, ProvisionError
@@ -49,8 +53,9 @@ class Procure:
         self._slice = chosen
         self._references = references  # the candidates that declared bars compare this one with
         self._progress = progress
-        candidate = case.candidate
-        self.scenario = scenario.replace_batch(candidate.max_batch, candidate.max_wait)
+        self._marked = scenario
+        self._scores: dict[tuple[int, str], tuple[RequestLog, NDArray[np.float64]]] = {}
+        self.scenario = _served(case.candidate, scenario)
 
     @property
     def candidate(self) -> Any:
@@ -77,7 +82,7 @@ class Procure:
             raise ProvisionError(f"candidate `{self._case.candidate.name}` hung in an earlier run")
         try:
             if not own and self._references:
-                return self._compared(chosen)
+                return self._compared()
             with device_lock(on.device, timeout=_LOCK_SECONDS):
                 if not own and chosen.stopping != "fixed":
                     launches, energy = self._staged(on, chosen), None
@@ -102,10 +107,7 @@ class Procure:
 
     def _chosen(self, scenario: Scenario | str | None, arguments: dict[str, Any]) -> Scenario:
         if isinstance(scenario, str):
-            candidate = self._case.candidate
-            return Scenario.declare(scenario, **arguments).replace_batch(
-                candidate.max_batch, candidate.max_wait
-            )
+            return _served(self._case.candidate, Scenario.declare(scenario, **arguments))
         if arguments:
             listed = ", ".join(sorted(arguments))
             raise DeclarationError(f"`procure.run({listed}=...)` needs the scenario's name first")
@@ -138,29 +140,26 @@ class Procure:
 
         return staged(backend, self._slice, scenario, self._drive, settled)
 
-    def _compared(self, scenario: Scenario) -> Result:
+    def _compared(self) -> Result:
         """Run the candidate and those it is compared with in interleaved blocks, all loaded at once."""
         name = self._case.candidate.name
+        candidates = {name: self._case.candidate}
         backends = {name: self._backend}
-        try:
+        with ExitStack() as loaded:
             for offer in self._references:
-                backends[offer.candidate.name] = Provisioned(offer.candidate.backend, offer.base)
-            with ExitStack() as locks:
-                for device in sorted({backend.device for backend in backends.values()}):
-                    locks.enter_context(device_lock(device, timeout=_LOCK_SECONDS))
-                runs = interleaved(backends, self._slice, scenario, self._drive)
-        finally:
-            for other, backend in backends.items():
-                if other != name:
-                    backend.close()
-        others = {
-            offer.candidate.name: self._execution(
-                offer.candidate, scenario, runs[offer.candidate.name], None, blocks=True
-            )
-            for offer in self._references
+                other = offer.candidate
+                candidates[other.name] = other
+                backends[other.name] = Provisioned(other.backend, offer.base)
+                loaded.callback(backends[other.name].close)
+            for device in sorted({backend.device for backend in backends.values()}):
+                loaded.enter_context(device_lock(device, timeout=_LOCK_SECONDS))
+            scenarios = {each: _served(candidates[each], self._marked) for each in candidates}
+            runs = interleaved(backends, self._slice, scenarios, self._drive)
+        executions = {
+            each: self._execution(candidates[each], scenarios[each], runs[each], None, blocks=True)
+            for each in candidates
         }
-        ours = self._execution(self._case.candidate, scenario, runs[name], None, blocks=True)
-        return self._case.add(ours, declared=True, references=others)
+        return self._case.add(executions.pop(name), declared=True, references=executions)
 
     def _drive(self, backend: Provisioned, source: SampleSource, scenario: Scenario) -> Run:
         try:
@@ -182,10 +181,21 @@ class Procure:
         *,
         blocks: bool = False,
     ) -> Execution:
-        logs = tuple(run.log for run in launches)
         scores = {
-            name: score(logs, self._slice, scorer)
+            name: np.concatenate([self._scored(run.log, scorer) for run in launches])
             for name, scorer in self._slice.dataset.scorers.items()
             if self._slice.references is not None
         }
         return Execution(candidate, scenario, self._slice, tuple(launches), scores, energy, blocks)
+
+    def _scored(self, log: RequestLog, scorer: Scorer) -> NDArray[np.float64]:
+        """Score a log once: a judge may be slow, may cost, and may not say the same twice."""
+        key = (id(log), scorer.metric)  # the log is kept, so that no other takes its id
+        if key not in self._scores:
+            self._scores[key] = (log, score((log,), self._slice, scorer))
+        return self._scores[key][1]
+
+
+def _served(candidate: Candidate, scenario: Scenario) -> Scenario:
+    """Put a candidate's own batch policy in place of the scenario's."""
+    return scenario.replace_batch(candidate.max_batch, candidate.max_wait)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -149,7 +150,7 @@ class Trial:
 
 def _line(error: BaseException, function: Callable[..., Any] | None) -> int | None:
     """Find the line of the test function that the error passed through."""
-    code = getattr(function, "__code__", None)
+    code = getattr(inspect.unwrap(function), "__code__", None) if function is not None else None
     trace, line = error.__traceback__, None
     while trace is not None:
         if trace.tb_frame.f_code is code:

@@ -59,7 +59,9 @@ def find(bar: Bar, measurement: Measurement, policy: Policy, *, observed_only: b
 
 def policy_of(bar: Bar, policy: Policy) -> Policy:
     """Give the risks that a bar is decided at: its own consumer's risk, where it states one."""
-    return policy if bar.consumer_risk is None else replace(policy, consumer_risk=bar.consumer_risk)
+    if bar.consumer_risk is None:
+        return policy
+    return replace(policy, consumer_risk=bar.consumer_risk / policy.candidates)
 
 
 def judge(

@@ -127,9 +127,15 @@ def _(basis: Share, finding: Finding) -> str:
 
 @_how.register
 def _(basis: Curtailed, finding: Finding) -> str:
+    effect = f", design effect {basis.design_effect:.2f} (Korn-Graubard)" if basis.design_effect > 1 else ""
+    asked = (
+        "all of which were asked"
+        if basis.n == basis.planned
+        else f"of which {basis.n:,} were asked before no continuation could change the decision"
+    )
     return (
-        f"one-sided Clopper-Pearson {_end_that_decides(finding)} bound for the {basis.planned:,} planned "
-        f"samples, of which {basis.n:,} were asked before no continuation could change the decision,"
+        f"one-sided Clopper-Pearson {_end_that_decides(finding)} bound{effect} for the {basis.planned:,} "
+        f"planned samples, {asked},"
     )
 
 
@@ -172,13 +178,20 @@ def _(_basis: CostOfShare, _finding: Finding) -> str:
 
 
 @_how.register
-def _(_basis: Ratio, finding: Finding) -> str:
-    return f"one-sided Fieller {_end_that_decides(finding)} bound of cost over good answers, item by item,"
+def _(basis: Ratio, finding: Finding) -> str:
+    each = basis.of.removesuffix("s")
+    looser = " (never closer than the exact bound of the share tells)" if basis.of == "items" else ""
+    return (
+        f"one-sided Fieller {_end_that_decides(finding)} bound of cost over good answers, {each} by {each}"
+        f"{looser},"
+    )
 
 
 @_how.register
 def _(basis: Contrast, finding: Finding) -> str:
-    method = "contrast with that share, Student t" if basis.as_ratio else "Newcombe's method 10"
+    method = "contrast with that share, Student t" if basis.as_ratio else "Student t"
+    if basis.counts and not basis.as_ratio:
+        method = "Newcombe's method 10"
     return f"one-sided {_end_that_decides(finding)} bound, paired on the same items ({method}),"
 
 

@@ -9,7 +9,7 @@ from pytest_procure.asserts import after, raised_by, role
 class Probe:
     """A value that writes down the role of every comparison made with it."""
 
-    def __init__(self, answer=True):
+    def __init__(self, *, answer=True):
         self.answer = answer
         self.roles = []
 

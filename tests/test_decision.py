@@ -43,7 +43,9 @@ def p95(values, *, under_load=False, q="0.95"):
 
 def launches(*values, **more):
     basis = Means(np.array(values, dtype=float), "launches", 5, **more)
-    return Measurement(metric("throughput"), per_second(float(np.mean(values))), len(values), "launches", basis)
+    return Measurement(
+        metric("throughput"), per_second(float(np.mean(values))), len(values), "launches", basis
+    )
 
 
 def spread(late, n):

@@ -176,4 +176,6 @@ def test_results_of_one_requirement_stand_together():
 @pytest.mark.parametrize("verdict", WORDS[:-1])
 def test_the_sentence_says_of_each_offer_what_became_of_it(verdict):
     _, _, outcome = concluded(gate(acme=verdict))
-    assert outcome["sentence"].startswith("acme is accepted" if verdict in {"accept", "waived"} else "acme is not")
+    assert outcome["sentence"].startswith(
+        "acme is accepted" if verdict in {"accept", "waived"} else "acme is not"
+    )

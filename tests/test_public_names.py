@@ -42,14 +42,17 @@ def test_type_checkers_see_the_same_names():
         node for node in tree.body if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
     ]
     names = {
-        alias.asname: f"{node.module}" for node in typed.body if isinstance(node, ast.ImportFrom) for alias in node.names
+        alias.asname: f"{node.module}"
+        for node in typed.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
     }
     assert names == pytest_procure._HOMES
 
 
 def test_an_unknown_name_is_an_attribute_error():
     with pytest.raises(AttributeError, match="has no attribute 'Condidate'"):
-        pytest_procure.Condidate
+        _ = pytest_procure.Condidate
 
 
 @pytest.mark.parametrize("statement", ["import pytest_procure", "import pytest_procure.plugin"])

@@ -106,7 +106,7 @@ def test_yes_and_no_are_no_quantities(value):
 
 
 def test_an_unknown_unit_comes_with_the_nearest():
-    with pytest.raises(DeclarationError, match="unknown unit `mss`; did you mean `ms`?"):
+    with pytest.raises(DeclarationError, match=r"unknown unit `mss`; did you mean `ms`\?"):
         Quantity.parse("80 mss")
 
 
@@ -166,7 +166,14 @@ def test_a_quantity_reads_as_people_write_it(value, text):
 
 @pytest.mark.parametrize(
     ("share", "text"),
-    [("0.856", "85.6 %"), ("0.95", "95 %"), ("1", "100 %"), ("0", "0 %"), ("0.99961", "99.96 %"), ("0.0004", "0.04 %")],
+    [
+        ("0.856", "85.6 %"),
+        ("0.95", "95 %"),
+        ("1", "100 %"),
+        ("0", "0 %"),
+        ("0.99961", "99.96 %"),
+        ("0.0004", "0.04 %"),
+    ],
 )
 def test_a_share_reads_as_a_percentage_and_keeps_the_digits_that_tell(share, text):
     assert readable(Quantity(Decimal(share)), share=True) == text

@@ -20,6 +20,7 @@ LIMITS = {
 }
 ACCEPT = Decision(accept=True, reject_p=1.0)
 CLOSE = Decision(accept=False, reject_p=0.5)
+UNTOLD = Decision(accept=False, reject_p=None, blocked="too few")
 EXACTLY_OVER = Decision(accept=False, reject_p=0.0, exact=True)
 
 
@@ -67,8 +68,7 @@ def test_the_second_worst_bar_is_corrected_for_one_less():
 
 
 def test_a_bar_that_the_evidence_cannot_reject_takes_nothing_from_the_others():
-    blocked = Decision(accept=False, reject_p=None, blocked="too few")
-    findings = [finding("error_rate", worse(0.04)), finding("own.x", blocked)]
+    findings = [finding("error_rate", worse(0.04)), finding("own.x", UNTOLD)]
     assert verdicts(findings) == (Verdict.REJECT, [Verdict.REJECT, Verdict.INCONCLUSIVE])
 
 
@@ -77,7 +77,7 @@ def test_what_is_exact_is_rejected_outright_and_takes_nothing_from_the_others():
     assert verdicts(findings)[1] == [Verdict.REJECT, Verdict.REJECT]
 
 
-@pytest.mark.parametrize("quality", [CLOSE, worse(0.001), Decision(accept=False, reject_p=None)])
+@pytest.mark.parametrize("quality", [CLOSE, worse(0.001), UNTOLD])
 @pytest.mark.parametrize("name", ["latency.p95", "throughput", "cost_per_request"])
 @pytest.mark.parametrize("decision", [ACCEPT, worse(0.0001), EXACTLY_OVER])
 def test_speed_and_cost_are_struck_where_quality_is_not_shown(quality, name, decision):
@@ -151,6 +151,11 @@ def test_a_late_harness_that_lost_requests_makes_every_failure_doubtful(name):
     assert verdicts(findings, late=True, late_failures=True)[0] is Verdict.INVALID
 
 
+def test_a_stepped_clock_voids_what_is_timed_even_where_it_is_accepted():
+    findings = [finding("accuracy", ACCEPT), finding("latency.p95", ACCEPT)]
+    assert verdicts(findings, clock_stepped=True) == (Verdict.INVALID, [Verdict.ACCEPT, Verdict.INVALID])
+
+
 def test_what_is_rejected_for_certain_stays_so_whatever_is_invalid_beside_it():
     findings = [finding("error_rate", worse(0.0001)), finding("latency.p95", worse(0.0001))]
     assert verdicts(findings, late=True)[0] is Verdict.REJECT
@@ -160,19 +165,24 @@ def test_only_accept_and_waived_may_be_bought():
     assert {each for each in Verdict if each.passes} == {Verdict.ACCEPT, Verdict.WAIVED}
 
 
-DECISIONS = st.one_of(
-    st.just(ACCEPT), st.just(EXACTLY_OVER), st.floats(0, 1).map(worse), st.just(Decision(False, None))
-)
+DECISIONS = st.one_of(st.just(ACCEPT), st.just(EXACTLY_OVER), st.floats(0, 1).map(worse), st.just(UNTOLD))
 FINDINGS = st.lists(
     st.builds(finding, st.sampled_from(sorted(LIMITS)), DECISIONS, observed_only=st.booleans()), max_size=6
 )
 
 
 @given(FINDINGS, st.booleans())
-def test_a_late_harness_never_makes_an_acceptance(findings, failures):
+def test_a_late_harness_never_makes_or_takes_an_acceptance(findings, failures):
     sound, _ = judge(findings, POLICY)
     late, _ = judge(findings, POLICY, late=True, late_failures=failures)
     assert (late is Verdict.ACCEPT) == (sound is Verdict.ACCEPT)
+
+
+@given(FINDINGS, st.booleans(), st.booleans())
+def test_no_fault_of_the_harness_makes_an_acceptance(findings, late, failures):
+    sound, _ = judge(findings, POLICY)
+    faulty, _ = judge(findings, POLICY, late=late, late_failures=failures, clock_stepped=True)
+    assert not (faulty is Verdict.ACCEPT and sound is not Verdict.ACCEPT)
 
 
 @given(FINDINGS)

@@ -15,6 +15,9 @@ from pytest_procure.metrics.measurement import Contrast, Pairs
 from .policy import Decision, Policy, undecided
 from .tails import by_bounds
 
+#: The exponential of more than this is no float.
+_LARGEST = 700.0
+
 
 def contrast(basis: Contrast, sense: Sense, bar: Decimal, policy: Policy) -> Decision:
     """Decide "at least 99 % of the reference", or "at most 2 points below it", on the same items."""
@@ -45,9 +48,8 @@ def _contrast_at(basis: Contrast, ratio: float, confidence: float) -> stats.Boun
 
 def _difference_at(basis: Contrast, confidence: float) -> stats.Bounds:
     """Give bounds of the difference in points: Newcombe's for right and wrong, Student's t for the rest."""
-    ours, theirs = basis.candidate, basis.reference
-    if basis.clusters is None and np.isin(ours, (0, 1)).all() and np.isin(theirs, (0, 1)).all():
-        a, b = ours == 1, theirs == 1
+    if basis.counts:
+        a, b = basis.candidate == 1, basis.reference == 1
         counts = [int(each.sum()) for each in (a & b, a & ~b, ~a & b, ~a & ~b)]
         bounds = stats.newcombe_paired(*counts, confidence=confidence)
     else:
@@ -78,6 +80,6 @@ def pairs(basis: Pairs, sense: Sense, bar: Decimal, policy: Policy) -> Decision:
 
     def bounds_at(confidence: float) -> stats.Bounds:
         logs = stats.launch_mean_bounds(basis.logs, confidence=confidence)
-        return stats.Bounds(math.exp(logs.low), math.exp(logs.high))
+        return stats.Bounds(math.exp(logs.low), math.exp(logs.high) if logs.high < _LARGEST else math.inf)
 
     return by_bounds(bounds_at, sense, bar, policy, n_effective=float(b))

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from decimal import Decimal
 from typing import Literal
+
+import numpy as np
 
 from pytest_procure import stats
 from pytest_procure.bars import Sense
@@ -12,12 +15,17 @@ from pytest_procure.metrics.measurement import Means, Ratio
 from .policy import Decision, Policy, undecided
 from .tails import by_bounds, outward
 
+#: Items that differ from the rest in success; fewer than this show little of its spread.
+_FEW = 30
+
 
 def means(basis: Means, sense: Sense, bar: Decimal, policy: Policy) -> Decision:
     """Decide by Student's t over independent repeats."""
     values, g = basis.values, len(basis.values)
     if g < 2:
-        why = f"{g} of {basis.of} has no range; a verdict takes {basis.minimum} (`launches={basis.minimum}`)"
+        why = f"{g} of {basis.of} has no range; a verdict takes {basis.minimum}"
+        if basis.of == "launches":
+            why += f" (`launches={basis.minimum}`)"
         return undecided(why, n_effective=float(g))
     bounds = stats.launch_mean_bounds(values, confidence=policy.confidence)
     down, up = outward(bounds)
@@ -40,15 +48,30 @@ def means(basis: Means, sense: Sense, bar: Decimal, policy: Policy) -> Decision:
 
 
 def ratio(basis: Ratio, sense: Sense, bar: Decimal, policy: Policy) -> Decision:
-    """Decide by Fieller's bounds: mean cost over mean success, item by item."""
+    """Decide by Fieller's bounds: mean cost over mean success, item by item.
+
+    A few failures tell little of how many there are; 100 items with one failure at a fixed cost would be
+    accepted 18 times in 100 where they are exactly at the bar. So no bound is closer than the exact one of
+    the share, and where few items differ, one made-up success and one made-up failure are added (the adjusted
+    Wald interval of Agresti and Coull). Both together: at most 7 in 100.
+    """
     g = len(basis.cost)
     if g < policy.min_clusters:
-        why = f"{g} items are too few for a verdict; it takes {policy.min_clusters}"
+        why = f"{g} {basis.of} are too few for a verdict; it takes {policy.min_clusters}"
         return undecided(why, n_effective=float(g))
     return by_bounds(
-        lambda confidence: stats.fieller_ratio(basis.cost, basis.success, confidence=confidence),
-        sense,
-        bar,
-        policy,
-        n_effective=float(g),
+        lambda confidence: _ratio_at(basis, confidence), sense, bar, policy, n_effective=float(g)
     )
+
+
+def _ratio_at(basis: Ratio, confidence: float) -> stats.Bounds:
+    cost, success, mean = basis.cost, basis.success, float(basis.cost.mean())
+    _, alike = np.unique(success, return_counts=True)
+    if len(success) - alike.max() < _FEW:
+        cost, success = np.append(cost, (mean, mean)), np.append(success, (1.0, 0.0))
+    low, high = stats.fieller_ratio(cost, success, confidence=confidence)
+    if basis.of == "items":
+        share = stats.share_bounds(float(basis.success.sum()), len(basis.success), confidence=confidence)
+        low = min(low, mean / share.high)
+        high = max(high, mean / share.low if share.low > 0 else math.inf)
+    return stats.Bounds(low, high)

@@ -16,6 +16,7 @@ class Policy:
     min_effective: int = 100  # latency: requests' worth of independent information
     min_under_load: int = 200  # latency: requests, where arrivals do not wait for answers
     far: float = 20.0  # latency: a limit this many times the run's own p90 is not near the bulk
+    candidates: int = 1  # that share a consumer's risk, because any of them may be awarded
 
     @property
     def confidence(self) -> float:

@@ -43,8 +43,8 @@ def share(basis: Share, sense: Sense, bar: Decimal, policy: Policy) -> Decision:
 
 def curtailed(basis: Curtailed, sense: Sense, bar: Decimal, policy: Policy) -> Decision:
     """Decide as the planned number will: what was not asked counts against whatever is said."""
-    rest = basis.planned - basis.n
-    worst, best = Share(basis.total, basis.planned), Share(basis.total + rest, basis.planned)
+    worst = Share(basis.total, basis.planned, basis.design_effect, basis.df)
+    best = replace(worst, total=basis.total + basis.planned - basis.n)
     at_worst, at_best = share(worst, sense, bar, policy), share(best, sense, bar, policy)
     against, for_it = (at_worst, at_best) if sense == "at least" else (at_best, at_worst)
     return Decision(
@@ -53,6 +53,7 @@ def curtailed(basis: Curtailed, sense: Sense, bar: Decimal, policy: Policy) -> D
         at_worst.low,
         at_best.high,
         float(basis.n),
+        basis.design_effect,
     )
 
 
@@ -97,7 +98,7 @@ def cost_of_share(basis: CostOfShare, sense: Sense, bar: Decimal, policy: Policy
     """Decide "c / share at most b" as "share at least c / b"; a share has to be between 0 and 1."""
     needed = basis.cost / bar
     shown: Sense = "at least" if sense == "at most" else "at most"
-    if not 0 < needed < 1:
+    if not 0 < needed <= 1:
         meets = (needed <= 0) == (shown == "at least")
         return Decision(accept=meets, reject_p=float(meets), exact=True, n_effective=float(basis.share.n))
     decision = share(basis.share, shown, needed, policy)

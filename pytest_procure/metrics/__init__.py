@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from .cost import cost_per_request
 from .energy import energy_per_request
-from .execution import Execution
+from .execution import STOPPED, Execution
 from .failures import error_rate, sustained
 from .latency import latency
 from .measurement import Measurement, unmeasurable
@@ -32,4 +32,6 @@ _BY_KIND: dict[Kind, Callable[[Metric, Execution], Measurement]] = {
 
 def measure(what: Metric, run: Execution) -> Measurement:
     """Measure one metric of a run. What cannot be measured says why; it is never 0."""
+    if run.scenario.stopping != "fixed" and what.kind not in {"quality", "own"}:
+        return unmeasurable(what, STOPPED)
     return _BY_KIND[what.kind](what, run)

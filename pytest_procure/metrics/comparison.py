@@ -13,7 +13,7 @@ from pytest_procure.units import Quantity
 
 from .execution import Execution
 from .latency import request_latencies_of
-from .measurement import Contrast, Exact, Measurement, Pairs, unmeasurable
+from .measurement import NEVER, Contrast, Exact, Measurement, Pairs, unmeasurable
 from .metric import Metric
 from .throughput import rates
 
@@ -45,16 +45,20 @@ def against(what: Metric, other: Against) -> Metric:
 def compare(what: Metric, other: Against, ours: Execution, theirs: Execution) -> Measurement:
     """Measure one metric of a candidate against another's. Both have answered the same items."""
     named = against(what, other)
+    for run in (ours, theirs):
+        if any(launch.hung for launch in run.launches):
+            # What was not asked any more would count for neither, and so hide the failure.
+            return unmeasurable(named, f"a call of `{run.candidate.name}` did not return")
     if what.kind == "quality":
         return _scores(what, named, other, ours, theirs)
     if what.kind == "cost":
         return _costs(what, named, ours, theirs)
-    per_block = _per_block(what, ours), _per_block(what, theirs)
-    if per_block[0] is None or per_block[1] is None:
+    mine, its = _per_block(what, ours), _per_block(what, theirs)
+    if mine is None or its is None:
         return unmeasurable(named, f"`{what.name}` cannot be compared between candidates")
-    if not (per_block[0] > 0).all() or not (per_block[1] > 0).all():
-        return unmeasurable(named, "a block has no good answer, so it has no ratio")
-    logs = np.log(per_block[0] / per_block[1])
+    if not all(((values > 0) & (values < NEVER)).all() for values in (mine, its)):
+        return unmeasurable(named, "a block has too few good answers, so it has no ratio")
+    logs = np.log(mine / its)
     ratio = Quantity.of(round(float(np.exp(logs.mean())), 12))
     return Measurement(named, ratio, len(logs), "pairs of blocks", Pairs(logs, MINIMUM_PAIRS))
 
@@ -63,6 +67,10 @@ def _scores(what: Metric, named: Metric, other: Against, ours: Execution, theirs
     if what.name not in ours.scores or what.name not in theirs.scores:
         return unmeasurable(named, f"dataset `{ours.slice.dataset.name}` has no scorer for it")
     mine, its = _by_item(what, ours), _by_item(what, theirs)
+    asked = ~(np.isnan(mine) | np.isnan(its))
+    if not asked.any():
+        return unmeasurable(named, "no item was asked of both")
+    mine, its = mine[asked], its[asked]
     if other.margin:
         value = (float(mine.mean()) - float(its.mean())) * 100
         estimate = Quantity.of(round(value, 10), "points")
@@ -70,16 +78,16 @@ def _scores(what: Metric, named: Metric, other: Against, ours: Execution, theirs
         return unmeasurable(named, f"{other.name} got nothing right, so there is no share of it")
     else:
         estimate = Quantity.of(round(float(mine.mean()) / float(its.mean()), 12))
-    clusters = ours.slice.clusters
+    clusters = None if ours.slice.clusters is None else ours.slice.clusters[asked]
     basis = Contrast(mine, its, clusters, as_ratio=not other.margin)
     return Measurement(named, estimate, len(mine), "items", basis)
 
 
 def _by_item(what: Metric, run: Execution) -> NDArray[np.float64]:
-    """`(items,)` mean score of each item of the slice."""
+    """`(items,)` mean score of each item of the slice, NaN for one that was not asked."""
     count = np.bincount(run.items, minlength=len(run.slice))
     total = np.bincount(run.items, weights=run.scores[what.name], minlength=len(run.slice))
-    result: NDArray[np.float64] = total / np.maximum(count, 1)
+    result: NDArray[np.float64] = np.where(count > 0, total / np.maximum(count, 1), np.nan)
     return result
 
 
@@ -94,6 +102,8 @@ def _costs(what: Metric, named: Metric, ours: Execution, theirs: Execution) -> M
     assert its.estimate is not None, "the same"
     if mine.estimate.unit != its.estimate.unit:
         return unmeasurable(named, f"the prices are in {mine.estimate.unit} and {its.estimate.unit}")
+    if its.estimate.number == 0:
+        return unmeasurable(named, f"`{theirs.candidate.name}` costs nothing, so there is no share of it")
     ratio = Decimal(mine.estimate.number) / its.estimate.number
     return Measurement(named, Quantity(ratio), 1, "price", Exact(ratio, "at the declared prices"))
 

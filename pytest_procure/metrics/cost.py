@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from decimal import Decimal
 
 import numpy as np
@@ -20,7 +21,7 @@ from .throughput import MINIMUM_LAUNCHES, rates
 #: Costs by the token vary with the item; fewer distinct items than this give no verdict.
 MINIMUM_ITEMS = 20
 #: Which score makes an answer one that the cost is divided by.
-_SCORER = {COST_PER_CORRECT.name: "accuracy", COST_PER_ACCEPTED.name: "quality.accepted"}
+SCORERS = {COST_PER_CORRECT.name: "accuracy", COST_PER_ACCEPTED.name: "quality.accepted"}
 
 
 def cost_per_request(what: Metric, run: Execution) -> Measurement:
@@ -32,11 +33,9 @@ def cost_per_request(what: Metric, run: Execution) -> Measurement:
     price = run.candidate.price
     if price is None:
         return unmeasurable(what, f"candidate `{run.candidate.name}` has no price")
-    good: Measurement | None = None
-    if what.name != COST.name:
-        good = quality(metric(_SCORER[what.name]), run)
-        if not isinstance(good.basis, Share) or good.basis.total == 0:
-            return unmeasurable(what, f"no answer scored by `{_SCORER[what.name]}`, so none has a cost")
+    good = None if what.name == COST.name else _good(what, run)
+    if good is not None and not isinstance(good.basis, Share):
+        return good
     if isinstance(price, TokenPrice):
         return _by_token(what, run, price, good)
     if isinstance(price, RequestPrice):
@@ -46,6 +45,14 @@ def cost_per_request(what: Metric, run: Execution) -> Measurement:
         return _by_rate(what, run, price, good)
     amount = price.per_request(run.scenario.qps)
     return _fixed(what, amount, price.currency, "at the declared rate", good)
+
+
+def _good(what: Metric, run: Execution) -> Measurement:
+    """Measure the share that a cost is divided by; not measurable where there is none."""
+    good = quality(metric(SCORERS[what.name]), run)
+    if isinstance(good.basis, Share) and good.basis.total == 0:
+        return unmeasurable(what, f"no answer scored by `{SCORERS[what.name]}`, so none has a cost")
+    return replace(good, metric=what)
 
 
 def _fixed(what: Metric, amount: Decimal, currency: str, label: str, good: Measurement | None) -> Measurement:
@@ -78,7 +85,7 @@ def _by_rate(what: Metric, run: Execution, price: HourlyPrice, good: Measurement
 
 def _good_by_launch(what: Metric, run: Execution) -> NDArray[np.float64]:
     """`(launches,)` share of a launch's good samples that score."""
-    scores = run.scores[_SCORER[what.name]]
+    scores = run.scores[SCORERS[what.name]]
     ends = np.cumsum([len(log.samples) for log in run.logs])[:-1]
     answered = [int(log.ok.sum()) * log.samples_per_query for log in run.logs]
     sums = [float(part.sum()) for part in np.split(scores, ends)]
@@ -89,20 +96,17 @@ def _by_token(what: Metric, run: Execution, price: TokenPrice, good: Measurement
     sent, received = _tokens(run, "input_tokens"), _tokens(run, "output_tokens")
     if sent is None or received is None:
         return unmeasurable(what, "the backend reports no tokens, and the price is by the token")
-    each = np.array([float(price.per_request(int(i), int(o))) for i, o in zip(sent, received, strict=True)])
-    cost = _by_item(each, run)
+    each = (float(price.input) * sent + float(price.output) * received) / price.per
+    cost, of = _by_item(each, run), "items" if run.slice.clusters is None else "clusters"
     if good is not None:
-        scores = run.scores[_SCORER[what.name]]
-        success = _by_item(scores, run)
+        success = _by_item(run.scores[SCORERS[what.name]], run)
         estimate = Quantity.of(round(float(cost.mean() / success.mean()), 15), price.currency)
-        return Measurement(what, estimate, len(cost), "items", Ratio(cost, success))
-    return Measurement(
-        what,
-        Quantity.of(round(float(cost.mean()), 15), price.currency),
-        len(cost),
-        "items",
-        Means(cost, "items", MINIMUM_ITEMS),
-    )
+        basis = Ratio(_by_cluster(cost, run), _by_cluster(success, run), of)
+        return Measurement(what, estimate, len(cost), "items", basis)
+    mean = float(cost.mean())
+    values = mean + _by_cluster(cost - mean, run)
+    estimate = Quantity.of(round(mean, 15), price.currency)
+    return Measurement(what, estimate, len(cost), "items", Means(values, of, MINIMUM_ITEMS))
 
 
 def _by_item(values: NDArray[np.float64], run: Execution) -> NDArray[np.float64]:
@@ -110,6 +114,15 @@ def _by_item(values: NDArray[np.float64], run: Execution) -> NDArray[np.float64]
     _, place = np.unique(run.items, return_inverse=True)
     result: NDArray[np.float64] = np.bincount(place, weights=values) / np.bincount(place)
     return result
+
+
+def _by_cluster(by_item: NDArray[np.float64], run: Execution) -> NDArray[np.float64]:
+    """`(clusters,)` sums of each cluster over the mean cluster's size; without clusters the items."""
+    if run.slice.clusters is None:
+        return by_item
+    _, place = np.unique(run.slice.clusters[np.unique(run.items)], return_inverse=True)
+    sums = np.bincount(place, weights=by_item).astype(np.float64)
+    return sums * (len(sums) / len(by_item))
 
 
 def _tokens(run: Execution, column: str) -> Int64 | None:

@@ -13,11 +13,17 @@ from .throughput import MINIMUM_LAUNCHES
 
 
 def energy_per_request(what: Metric, run: Execution) -> Measurement:
-    """Measure joules a request, one value a launch; what else the device did meanwhile is counted as well."""
+    """Measure joules a good answer, one value a launch: what fails takes its energy all the same.
+
+    What else the device did meanwhile is counted as well.
+    """
     joules = run.energy
     if joules is None or len(joules) != len(run.launches):
         return unmeasurable(what, "the device has no energy counter that can be read here")
-    each = np.array([j / max(1, len(log)) for j, log in zip(joules, run.logs, strict=True)])
+    answered = [int(log.ok.sum()) for log in run.logs]
+    if 0 in answered:
+        return unmeasurable(what, "a launch answered no request, so it has no energy for one")
+    each = np.array([j / n for j, n in zip(joules, answered, strict=True)])
     return Measurement(
         what,
         Quantity.of(round(float(each.mean()), 12), "J"),

@@ -14,6 +14,9 @@ from pytest_procure.driver.log import RequestLog, Status
 from pytest_procure.driver.pull import Run
 from pytest_procure.scenarios import Scenario
 
+#: A run that is ended by what it saw has bounds for that alone.
+STOPPED = "the run ended when its right answers were settled, which tells nothing else"
+
 
 @dataclass(frozen=True, slots=True)
 class Execution:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pytest_procure.units import Quantity
 
-from .execution import Execution
+from .execution import STOPPED, Execution
 from .latency import request_latencies
 from .measurement import Goodput, Measurement, Share, unmeasurable
 from .metric import GOODPUT, Metric
@@ -37,6 +38,8 @@ def goodput(run: Execution, limits: Limits) -> Measurement:
     what = goodput_of(limits)
     if run.requests == 0:
         return unmeasurable(what, "no request was made")
+    if run.scenario.stopping != "fixed":
+        return unmeasurable(what, STOPPED)
     if limits.latency is not None and not run.scenario.allows_latency:
         return unmeasurable(what, f"{run.scenario.name} has no latency: all samples are due at once")
     if limits.correct and limits.correct not in run.scores:
@@ -45,16 +48,26 @@ def goodput(run: Execution, limits: Limits) -> Measurement:
     values = None if limits.latency is None else request_latencies(run)
     if values is not None and limits.latency is not None:
         good &= values <= limits.latency.ns
-    items = run.items[:: run.scenario.samples_per_query]
     if limits.correct:
         right = np.concatenate([[0], np.cumsum(run.scores[limits.correct] < 1)])
         ends = np.minimum(np.arange(1, len(good) + 1) * run.scenario.samples_per_query, len(right) - 1)
         good &= np.diff(right[np.concatenate([[0], ends])]) == 0
-    share = (
-        share_of(good.astype(np.float64), items, run)
-        if limits.correct
-        else Share(float(good.sum()), len(good))
-    )
+    share = _right(good, run) if limits.correct else Share(float(good.sum()), len(good))
     limit = 0 if limits.latency is None else limits.latency.ns
-    basis = Goodput(share, good, values, limit, under_load=not run.scenario.is_closed_loop)
+    basis = Goodput(share, good, values, limit, under_load=run.scenario.rate_is_declared)
     return Measurement(what, Quantity.of(round(share.total / share.n, 12)), len(good), "requests", basis)
+
+
+def _right(good: NDArray[np.bool_], run: Execution) -> Share:
+    """Give the share of good requests with its design effect, where right answers count."""
+    per = run.scenario.samples_per_query
+    if per == 1:
+        return share_of(good.astype(np.float64), run.items, run)
+    clusters = run.slice.clusters
+    groups = run.items if clusters is None else clusters[run.items]
+    distinct = int(np.count_nonzero(np.bincount(groups)))
+    if distinct == len(groups):
+        return Share(float(good.sum()), len(good))
+    # All of them together tell at least as much as these items cut into queries once.
+    df = max(1, distinct // per - 1)
+    return Share(float(good.sum()), len(good), len(groups) / distinct, df, distinct)

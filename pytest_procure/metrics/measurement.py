@@ -50,6 +50,8 @@ class Curtailed:
     total: float
     n: int
     planned: int
+    design_effect: float = 1.0  # of failures in rows, as far as there were any
+    df: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +106,7 @@ class Ratio:
 
     cost: NDArray[np.float64]
     success: NDArray[np.float64]
+    of: str = "items"  # or "clusters" of them
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +117,12 @@ class Contrast:
     reference: NDArray[np.float64]
     clusters: NDArray[np.int64] | None
     as_ratio: bool
+
+    @property
+    def counts(self) -> bool:
+        """Whether items are right or wrong and stand for themselves, so that four counts tell everything."""
+        whole = np.isin(self.candidate, (0, 1)).all() and np.isin(self.reference, (0, 1)).all()
+        return self.clusters is None and bool(whole)
 
 
 @dataclass(frozen=True, slots=True)

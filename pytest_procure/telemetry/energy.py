@@ -17,7 +17,7 @@ def counter(device: str) -> Counter | None:
     """Find the energy counter of a device (`cpu`, `cuda:0`); None where there is none that we may read."""
     if device.startswith("cuda"):
         return _nvml(int(device.partition(":")[2] or 0))
-    return _rapl(_RAPL)
+    return _rapl(_RAPL) if device == "cpu" else None
 
 
 def used(before: float | None, after: float | None) -> float | None:
@@ -46,8 +46,8 @@ def _nvml(index: int) -> Counter | None:
 
 
 def _rapl(folder: Path) -> Counter | None:
-    """Sum the processor packages; their sub-zones (cores, memory) are parts of them."""
-    files = sorted(folder.glob("intel-rapl:[0-9]/energy_uj"))
+    """Sum the processor packages; their sub-zones and the platform's zone would count them twice."""
+    files = [file for file in sorted(folder.glob("intel-rapl:*/energy_uj")) if _is_package(file.parent)]
 
     def read() -> float | None:
         try:
@@ -56,3 +56,10 @@ def _rapl(folder: Path) -> Counter | None:
             return None
 
     return read if files and read() is not None else None
+
+
+def _is_package(zone: Path) -> bool:
+    try:
+        return (zone / "name").read_text(encoding="ascii").startswith("package")
+    except (OSError, ValueError):
+        return False

@@ -50,6 +50,7 @@ def test_the_same_run_gives_the_same_bytes_and_their_digest(execution, tmp_path)
     first, second = tmp_path / "first.csv.gz", tmp_path / "second.csv.gz"
     digests = {write_log(first, run), write_log(second, run)}
     assert first.read_bytes() == second.read_bytes()
+    assert first.read_bytes()[4:8] == bytes(4)  # gzip would put the hour there
     assert digests == {hashlib.sha256(first.read_bytes()).hexdigest()}
 
 

@@ -97,17 +97,20 @@ def test_a_folder_that_cannot_be_made_is_told_in_a_sentence(tmp_path):
 
 def test_a_folder_below_a_file_is_told_in_a_sentence(tmp_path):
     fill(tmp_path, notes="buy milk")
-    with pytest.raises(EvidenceError, match="the report folder .* cannot be"):
+    with pytest.raises(EvidenceError, match=r"the report folder .* cannot be"):
         prepare(tmp_path / "notes" / "new")
 
 
 def test_what_is_written_can_be_replaced_and_is_plain_json(tmp_path):
     write(tmp_path / "out", {"format": FORMAT, "größe": 1}, "<html>ß</html>")
-    assert json.loads((tmp_path / "out" / "verdict.json").read_text("ascii")) == {"format": FORMAT, "größe": 1}
+    assert json.loads((tmp_path / "out" / "verdict.json").read_text("ascii")) == {
+        "format": FORMAT,
+        "größe": 1,
+    }
     check(tmp_path / "out")
 
 
 def test_a_report_that_cannot_be_written_is_told_in_a_sentence(tmp_path):
     fill(tmp_path, out="a file")
-    with pytest.raises(EvidenceError, match="the report in .* cannot be written"):
+    with pytest.raises(EvidenceError, match=r"the report in .* cannot be written"):
         write(tmp_path / "out", {"format": FORMAT}, "<html>")

@@ -99,7 +99,9 @@ def test_each_stratum_has_its_own_share(execution):
     ]
 
 
-@pytest.mark.parametrize("name", ["test_a.py::test_x[acme-int8].1", "../../etc/passwd", "größe \u202e", "x" * 500, ""])
+@pytest.mark.parametrize(
+    "name", ["test_a.py::test_x[acme-int8].1", "../../etc/passwd", "größe \u202e", "x" * 500, ""]
+)
 def test_a_file_name_stays_in_its_folder_and_fits_every_system(name):
     made = file_name(name)
     assert "/" not in made

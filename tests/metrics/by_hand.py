@@ -16,11 +16,15 @@ ITEMS = 100
 def log(latencies_ms, *, status=None, samples=None, per_query=1, window_ms=None, tokens=None):
     """A log whose queries follow each other; a latency of None never completed."""
     n = len(latencies_ms)
-    taken = np.array([-1 if each is None else round(each * MILLISECOND) for each in latencies_ms], dtype=np.int64)
+    taken = np.array(
+        [-1 if each is None else round(each * MILLISECOND) for each in latencies_ms], dtype=np.int64
+    )
     scheduled = np.arange(n, dtype=np.int64) * 1000
     completed = np.where(taken >= 0, scheduled + taken, -1)
     window = int(completed.max(initial=0)) if window_ms is None else round(window_ms * MILLISECOND)
-    ended = [Status.LOST if each is None else Status.OK for each in latencies_ms] if status is None else status
+    ended = (
+        [Status.LOST if each is None else Status.OK for each in latencies_ms] if status is None else status
+    )
     asked = np.arange(n * per_query) % ITEMS if samples is None else np.array(samples)
     told = [None, None] if tokens is None else np.array(tokens, dtype=np.int64).T
     return RequestLog(

@@ -100,7 +100,9 @@ def test_cost_at_a_declared_rate_follows_from_the_price_alone():
 
 
 def test_cost_without_a_declared_rate_rests_on_the_measured_one():
-    measured = cost(log([1] * 10, window_ms=1000), log([1] * 30, window_ms=1000), price=HOURLY, scenario="offline")
+    measured = cost(
+        log([1] * 10, window_ms=1000), log([1] * 30, window_ms=1000), price=HOURLY, scenario="offline"
+    )
     assert measured.estimate == money("0.0001 USD")  # 3.6 / (3600 * 20 * 0.5)
     assert isinstance(measured.basis, Means)
     assert (measured.basis.inverse, measured.basis.values.tolist()) == (Decimal("0.002"), [10.0, 30.0])

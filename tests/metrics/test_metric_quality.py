@@ -111,7 +111,7 @@ def test_a_score_that_is_none_names_the_sample(value):
     def strange(output, reference):
         return value
 
-    with pytest.raises(DataError, match="sample 0 of the slice: the scorer of `quality.strange` gave"):
+    with pytest.raises(DataError, match=r"sample 0 of the slice: the scorer of `quality.strange` gave"):
         scored(slice_of(strange), answered([0, 1]))
 
 

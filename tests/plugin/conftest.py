@@ -5,23 +5,24 @@ Sample k is the number k, and right is its last digit. `answers(0.5)` is right o
 
 import gc
 import json
+import pkgutil
 import re
 import tempfile
 import textwrap
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import pytest_procure
+
 # Pytester forgets the modules that an inner session imports first. These must not be imported twice: numpy
 # refuses, and a second `Candidate` class would not know the first.
-import pytest_procure.report.html
-import pytest_procure.report.terminal
-import pytest_procure.session
-import pytest_procure.stats
-import scipy.special
-from pytest_procure import *  # noqa: F403 - resolves every public name
+for module in pkgutil.walk_packages(pytest_procure.__path__, "pytest_procure."):
+    import_module(module.name)
+import_module("scipy.special")
 
 HEAD = """
 import numpy as np
@@ -158,9 +159,7 @@ def _what_is_there_stays():
 
 
 @pytest.fixture
-def suite(
-    pytester: pytest.Pytester, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> BuyersSuite:
+def suite(pytester: pytest.Pytester, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> BuyersSuite:
     """A suite without files. Devices are locked in a temporary folder of its own, so that nobody waits."""
     locks = tmp_path / "locks"
     locks.mkdir()

@@ -52,7 +52,10 @@ def test_an_assert_whose_opposite_is_shown_is_rejected(suite):
 
 def test_an_undecided_assert_says_value_range_bar_and_what_would_decide(suite):
     ended = asserting(suite, "assert procure.run().accuracy >= 0.94")
-    assert "answers right: 95 % of 400 samples (likely range 92.8 % to 96.7 %); asked: at least 94 %" in ended.words
+    assert (
+        "answers right: 95 % of 400 samples (likely range 92.8 % to 96.7 %); asked: at least 94 %"
+        in ended.words
+    )
     assert "a newly sealed run of " in ended.words
 
 
@@ -139,10 +142,12 @@ def test_a_failed_bar_stays_failed_when_the_test_passes_all_the_same(suite):
 
 
 def test_both_ends_of_a_chained_comparison_are_bars(suite):
-    ended = asserting(
-        suite,
-        "procure.run()\nown = procure.measure('own.share', 0.5, interval=(0.4, 0.6))\nassert 0.3 <= own <= 0.7",
-    )
+    body = """
+procure.run()
+own = procure.measure("own.share", 0.5, interval=(0.4, 0.6))
+assert 0.3 <= own <= 0.7
+"""
+    ended = asserting(suite, body)
     assert findings(ended) == [("own.share", "at least", "accept"), ("own.share", "at most", "accept")]
 
 
@@ -158,10 +163,13 @@ def test_an_arm_of_an_or_is_shown_and_decides_nothing(suite):
 
 
 def test_a_comparison_in_an_if_decides_nothing(suite):
-    ended = asserting(
-        suite,
-        "result = procure.run()\nassert result.accuracy >= 0.9\nif result.accuracy >= 0.99:\n    print('superb')",
-    )
+    body = """
+result = procure.run()
+assert result.accuracy >= 0.9
+if result.accuracy >= 0.99:
+    print("superb")
+"""
+    ended = asserting(suite, body)
     assert ended.status == 0
     assert observed(ended) == ["accuracy"]
 
@@ -206,6 +214,31 @@ def test_asserts_behind_one_that_failed_read_not_reached(suite):
         "assert each.latency.p50 <= seconds(9)",
     ]
     assert "not reached: assert result.error_rate <= 0.1" in ended.text
+
+
+def test_behind_a_decorator_the_lines_of_the_test_itself_count(suite):
+    suite.write(
+        "wrapping.py",
+        """
+        import functools
+
+        def wrapped(test):
+            @functools.wraps(test)
+            def inner(*arguments, **more):
+                return test(*arguments, **more)
+            return inner
+        """,
+    )
+    body = """
+result = procure.run()
+assert result.error_rate <= 0.1
+assert result.accuracy >= 0.99
+assert result.latency.p50 <= seconds(9)
+"""
+    ended = asserting(suite, body, head="from wrapping import wrapped\n@wrapped")
+    assert [each["text"] for each in the_result(ended)["not_reached"]] == [
+        "assert result.latency.p50 <= seconds(9)"
+    ]
 
 
 def test_declared_bars_are_judged_even_when_an_assert_fails(suite):

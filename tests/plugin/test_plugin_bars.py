@@ -25,7 +25,10 @@ def test_an_undecided_bar_fails_with_value_range_bar_and_what_would_decide(suite
     suite.tests(READS)
     ended = suite.run()
     assert "procure: only: inconclusive" in ended.text
-    assert "answers right: 92 % of 400 samples (likely range 89.4 % to 94.2 %); asked: at least 90 %" in ended.words
+    assert (
+        "answers right: 92 % of 400 samples (likely range 89.4 % to 94.2 %); asked: at least 90 %"
+        in ended.words
+    )
     assert "a newly sealed run of " in ended.words
     assert " samples in all would decide" in ended.words
 
@@ -97,9 +100,7 @@ def test_items_that_are_asked_again_count_as_one_each(suite):
 
 def test_fewer_than_twenty_items_asked_often_give_no_verdict(suite):
     suite.offers(only=1.0)
-    suite.tests(
-        "@pytest.mark.scenario('single_stream', count=400)\n@pytest.mark.dataset_slice(n=19)" + READS
-    )
+    suite.tests("@pytest.mark.scenario('single_stream', count=400)\n@pytest.mark.dataset_slice(n=19)" + READS)
     ended = suite.run("--procure-report")
     assert ended.verdicts == {"test_reads[only]": "inconclusive"}
     assert "19 clusters are too few for a verdict; it takes 20" in ended.words
@@ -148,6 +149,15 @@ def test_cost_at_a_declared_rate_is_exact(suite):
     assert finding["verdict"] == "accept"
     assert finding["estimate"]["number"] == pytest.approx(1 / (3600 * 2000 * 0.5), rel=1e-12)
     assert "at the declared rate" in finding["sentence"]
+
+
+def test_a_test_that_needs_a_gpu_is_not_tested_without_one(suite, monkeypatch):
+    monkeypatch.setattr("pytest_procure.telemetry.nvml.gpus", lambda: ((), "there is no driver"))
+    suite.offers(good=1.0)
+    suite.tests(READS.replace("procure)", "procure, gpu)"))
+    ended = suite.run("--procure-report")
+    assert (ended.status, ended.outcomes) == (1, {"skipped": 1})
+    assert ended.results["test_reads[good]"]["problem"] == "Skipped: no GPU: there is no driver"
 
 
 def test_an_offer_with_a_batch_policy_of_its_own_runs_with_it_and_says_so(suite):

@@ -58,7 +58,7 @@ def test_two_folders_with_candidates_of_their_own_stay_apart(suite):
     suite.offers(folder="south", cheap=1.0)
     suite.tests(READS.replace("test_reads", "test_north"), name="north/test_north.py")
     suite.tests(READS.replace("test_reads", "test_south"), name="south/test_south.py")
-    ended = suite.run("--procure-report")
+    ended = suite.run("--procure-report", "north", "south")  # which loads both conftests first
     assert ended.verdicts == {"test_north[fast]": "accept", "test_south[cheap]": "accept"}
 
 

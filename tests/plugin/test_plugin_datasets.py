@@ -65,6 +65,33 @@ def test_an_unknown_dataset_is_a_usage_error_with_the_nearest_name(suite):
     assert "unknown dataset `number`; did you mean `numbers`?" in suite.mistake()
 
 
+SETS = """
+@pytest.mark.bar("accuracy", at_least=0.9)
+@pytest.mark.parametrize("queue", [
+    pytest.param("few", marks=pytest.mark.dataset_slice("numbers", n=50)),
+    pytest.param("all", marks=pytest.mark.dataset_slice({name!r})),
+])
+def test_reads(procure, queue):
+    procure.run()
+"""
+
+
+def test_a_parameter_set_may_ask_for_a_slice_of_its_own(suite):
+    suite.offers(good=1.0)
+    suite.tests(SETS.replace("{name!r}", "'numbers'"))
+    results = suite.run("--procure-report").results
+    assert {test: each["runs"][0]["slice"]["n"] for test, each in results.items()} == {
+        "test_reads[good-few]": 50,
+        "test_reads[good-all]": 400,
+    }
+
+
+def test_a_mistake_in_the_mark_of_a_parameter_set_is_told(suite):
+    suite.offers(good=1.0)
+    suite.tests(SETS.replace("{name!r}", "'number'"))
+    assert "unknown dataset `number`; did you mean `numbers`?" in suite.mistake()
+
+
 def test_no_dataset_is_a_usage_error(suite):
     suite.conftest(OFFER)
     suite.tests(READS)

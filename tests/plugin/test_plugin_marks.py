@@ -23,7 +23,10 @@ def marked(suite, *marks):
         ('bar("accuracy")', "bar `accuracy` needs one of `at_least=` and `at_most=`"),
         ('bar("accuracy", at_least=0.9, where="here")', "unknown argument `where`"),
         ('bar("accuracy", at_least=0.9, metric_name="x")', "unknown argument `metric_name`"),
-        ('bar("accuracy", at_least=0.9, at_most=1)', "bar `accuracy` needs one of `at_least=` and `at_most=`"),
+        (
+            'bar("accuracy", at_least=0.9, at_most=1)',
+            "bar `accuracy` needs one of `at_least=` and `at_most=`",
+        ),
         ('bar("accuracy", at_most=0.9)', "so it is `at_least=`, not the other way"),
         ('bar("latency.p95", at_most=80)', "a duration was expected, with its unit"),
         ('bar("latency.p95", at_most="80 mss")', "unknown unit `mss`; did you mean `ms`?"),
@@ -34,7 +37,11 @@ def marked(suite, *marks):
         ('bar("accuracy", at_least=float("nan"))', "expected a finite number"),
         ('bar("accuracy", at_least="very")', "`very` is no quantity"),
         ('bar("accuracy", at_least=0.9, design=0.8)', "so it must be better than 0.9"),
-        ('bar("latency.p95", at_most="80 ms", design="90 ms")', "so it must be better than 80 ms"),
+        (
+            'bar("latency.p95", at_most="80 ms", design="40 ms")',
+            "expected the share of requests within the limit",
+        ),
+        ('bar("latency.p95", at_most="80 ms", design=0.9)', "above 0.95 and below 1"),
         ('bar("cost_per_request", at_most="0.1 EUR")', "is in EUR, and candidate `good` is priced in USD"),
     ],
 )
@@ -167,6 +174,25 @@ def test_bars_stand_in_the_order_in_which_they_are_written(suite):
     """)
     found = bars_of(suite.run("--procure-report"), "test_reads[good]")
     assert [metric for metric, _ in found] == ["latency.p50", "accuracy", "error_rate", "latency.p90"]
+
+
+@pytest.mark.parametrize(
+    "mark", ['bar("accuracy", at_least=0.99)', 'scenario("server", qps=10_000, count=200)']
+)
+def test_a_mark_that_a_hook_adds_too_late_is_told_and_not_ignored(suite, mark):
+    path = suite.offers(bad=0.5)
+    path.write_text(
+        path.read_text()
+        + f"""
+def pytest_collection_modifyitems(items):
+    for item in items:
+        item.add_marker(pytest.mark.{mark})
+"""
+    )
+    suite.tests('@pytest.mark.bar("error_rate", at_most=0.9)\ndef test_reads(procure): procure.run()\n')
+    ended = suite.run("--procure-report")
+    assert (ended.status, ended.verdicts) == (1, {"test_reads[bad]": "not tested"})
+    assert "it was added by a hook after the marks were read" in ended.words
 
 
 def test_a_mark_named_bar_on_a_test_without_our_fixtures_is_left_alone(suite):

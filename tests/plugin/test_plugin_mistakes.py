@@ -57,7 +57,9 @@ def test_an_empty_slice_is_told(suite):
 
 
 def test_a_dataset_without_samples_is_told(suite):
-    suite.conftest(offer("answers(1.0)") + "def pytest_procure_datasets(): return {'numbers': lambda: numbers(0)}")
+    suite.conftest(
+        offer("answers(1.0)") + "def pytest_procure_datasets(): return {'numbers': lambda: numbers(0)}"
+    )
     suite.tests(READS)
     assert told(suite) == "dataset `numbers` has no samples; expected at least one"
 
@@ -76,7 +78,9 @@ def test_strata_that_are_not_there_are_told(suite):
 
 def test_a_model_file_that_is_missing_is_told_with_its_path(suite):
     pytest.importorskip("onnxruntime")
-    suite.conftest("from pytest_procure import OnnxRuntime\n" + offer("OnnxRuntime('models/lost.onnx')") + DATA)
+    suite.conftest(
+        "from pytest_procure import OnnxRuntime\n" + offer("OnnxRuntime('models/lost.onnx')") + DATA
+    )
     suite.tests(READS)
     assert "models/lost.onnx" in told(suite)
 
@@ -84,7 +88,9 @@ def test_a_model_file_that_is_missing_is_told_with_its_path(suite):
 def test_a_model_file_that_is_no_model_is_told(suite):
     pytest.importorskip("onnxruntime")
     suite.write("models/poem.onnx", "roses are red")
-    suite.conftest("from pytest_procure import OnnxRuntime\n" + offer("OnnxRuntime('models/poem.onnx')") + DATA)
+    suite.conftest(
+        "from pytest_procure import OnnxRuntime\n" + offer("OnnxRuntime('models/poem.onnx')") + DATA
+    )
     suite.tests(READS)
     assert "poem.onnx" in told(suite)
 
@@ -107,7 +113,8 @@ def test_a_scorer_that_raises_is_told_with_the_sample(suite):
     suite.conftest(
         offer("answers(1.0)")
         + "def strict(output, reference): raise KeyError('blue')\n"
-        + "def pytest_procure_datasets(): return {'numbers': lambda: numbers(scorer={'accuracy': 'accuracy', 'strict': strict})}\n"
+        + "SCORERS = {'accuracy': 'accuracy', 'strict': strict}\n"
+        + "def pytest_procure_datasets(): return {'numbers': lambda: numbers(scorer=SCORERS)}\n"
     )
     suite.tests(READS)
     said = told(suite)
@@ -167,7 +174,11 @@ def stumbles(inputs):
     ended = suite.run("--procure-report")
     (run,) = ended.results["test_reads[only]"]["runs"]
     assert ended.verdicts == {"test_reads[only]": "accept"}
-    assert (run["requests"], run["failures"], run["error_texts"]) == (400, {"error": 1}, ["ValueError: thirteen"])
+    assert (run["requests"], run["failures"], run["error_texts"]) == (
+        400,
+        {"error": 1},
+        ["ValueError: thirteen"],
+    )
     assert run["scores"]["accuracy"] == 399 / 400
 
 
