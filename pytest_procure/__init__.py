@@ -63,7 +63,7 @@ _HOMES = {
     "us": "units",
 }
 
-__all__ = [*sorted(_HOMES)]  # noqa: PLE0604 - the names are text, and typed above
+__all__ = sorted(_HOMES)  # noqa: PLE0605 - the names are typed above  # pyright: ignore[reportUnsupportedDunderAll]
 
 
 def __getattr__(name: str) -> Any:

@@ -11,7 +11,7 @@ from . import wording
 from .asserts import Role
 from .bars import Bar, Sense
 from .candidates import Candidate
-from .datasets import Dataset
+from .datasets import Dataset, DatasetSlice
 from .decision import Policy
 from .driver.log import Status
 from .errors import DataError, DeclarationError, unknown
@@ -198,6 +198,15 @@ class Case:
                 finding, decision=replace(finding.decision, accept=False, reject_p=1.0, blocked=why)
             )
         return finding
+
+
+def check_slice(chosen: object) -> None:
+    """Raise `DataError` where a suite's own `dataset_slice` fixture gives something else."""
+    if not isinstance(chosen, DatasetSlice):
+        raise DataError(
+            f"the `dataset_slice` fixture gave {type(chosen).__name__}; expected a slice, as `Dataset.slice` "
+            "makes one"
+        )
 
 
 def check_labels(dataset: Dataset, bars: Sequence[Bar]) -> None:

@@ -106,17 +106,20 @@ def procure(
     dataset_slice: DatasetSlice,
 ) -> Generator[Procure]:
     """Run the marked scenario on the candidate, and hold what is measured against the bars."""
-    from .cases import Case, check_labels  # noqa: PLC0415 - only sessions that use us pay
+    from .cases import Case, check_labels, check_slice  # noqa: PLC0415 - only sessions that use us pay
     from .marks import check_unchanged  # noqa: PLC0415 - the same
     from .procure import Procure  # noqa: PLC0415 - the same
     from .progress import progress  # noqa: PLC0415 - the same
     from .provision import provisioned  # noqa: PLC0415 - the same
     from .stopping import check  # noqa: PLC0415 - the same
 
-    trial = request.node.stash[trial_key]
+    trial = request.node.stash.get(trial_key, None)
+    if trial is None:
+        pytest.fail("procure: ask for `procure` as an argument of the test, not later", pytrace=False)
     requirement = trial.requirement
     with told():
         check_unchanged(request.node, requirement.scenario, requirement.bars)
+        check_slice(dataset_slice)
         check_labels(dataset_slice.dataset, requirement.bars)
         check(requirement.bars, dataset_slice, requirement.scenario)
         loaded = provisioned(backend, _suite(request).base(candidate))

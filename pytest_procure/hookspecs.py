@@ -17,7 +17,7 @@ if TYPE_CHECKING:  # a session that does not use the plugin must not pay for num
 
 
 @pytest.hookspec
-def pytest_procure_candidates(config: pytest.Config) -> Sequence[Candidate]:  # type: ignore[empty-body]
+def pytest_procure_candidates(config: pytest.Config) -> Sequence[Candidate] | None:
     """Return the candidates on offer, each with a name of its own.
 
     The nearest conftest that gives any decides for the tests below it; candidates of others stay apart.
@@ -25,9 +25,9 @@ def pytest_procure_candidates(config: pytest.Config) -> Sequence[Candidate]:  # 
 
 
 @pytest.hookspec
-def pytest_procure_datasets(  # type: ignore[empty-body]
+def pytest_procure_datasets(
     config: pytest.Config,
-) -> Mapping[str, Dataset | Callable[[], Dataset]]:
+) -> Mapping[str, Dataset | Callable[[], Dataset]] | None:
     """Return the buyer's datasets by name, or callables that make them when first used.
 
     Those of all conftests above a test are known to it; of one name, the nearest counts.

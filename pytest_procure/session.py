@@ -34,7 +34,7 @@ from .marks import (
     slice_rule,
     task_of,
 )
-from .suite import Offer, Suite
+from .suite import Offer, Source, Suite
 from .telemetry.environment import environment
 from .telemetry.nvml import gpus
 from .trials import Requirement, Trial
@@ -42,6 +42,7 @@ from .wording import decision_rule
 
 if TYPE_CHECKING:
     from .candidates import Candidate
+    from .datasets import Dataset
     from .mlperf.distance import Task
     from .mlperf.reference import PublishedScore
 
@@ -60,7 +61,8 @@ class Session:
     def __init__(self, config: pytest.Config) -> None:
         self.config = config
         self.suite = Suite(config)
-        self.gate = Gate(award=config.getoption("procure_award"))
+        self.gate = Gate(award="any" if config.getoption("procure_award") == "any" else "all")
+        self._own_source = Source("the suite's own", _own_dataset)
         self.problems: list[str] = []
         self.started = _now()
         self.lines: list[str] = []  # for the terminal
@@ -77,7 +79,6 @@ class Session:
 
     def parametrize(self, metafunc: pytest.Metafunc) -> None:
         """Give a test its offers and its slice. What is wrong is kept, and raised when all is collected."""
-        ihook = metafunc.definition.ihook
         if "_procure_offer" in metafunc.fixturenames:
             offers = self._asked_of(metafunc, self._offers(metafunc))
             names = [offer.candidate.name for offer in offers]
@@ -86,11 +87,20 @@ class Session:
             asked = []
             try:
                 name, rule = slice_rule(metafunc.definition)
-                asked = [self.suite.asked(self.suite.source(ihook, name), rule)]
+                asked = [self.suite.asked(self._source(metafunc.definition, name), rule)]
             except ProcureError as error:
                 self._problem(metafunc.definition, error)
             hidden = [pytest.HIDDEN_PARAM] * len(asked)
             metafunc.parametrize("_procure_slice", asked, indirect=True, scope="session", ids=hidden)
+
+    def _source(self, node: Any, name: str | None) -> Source:
+        """Find the dataset that a test names; a suite with its own `dataset` fixture need not declare any."""
+        try:
+            return self.suite.source(node.ihook, name)
+        except DeclarationError:
+            if name is not None or not _overridden(node, "dataset"):
+                raise
+            return self._own_source
 
     def _offers(self, metafunc: pytest.Metafunc) -> list[Offer]:
         try:
@@ -197,7 +207,7 @@ class Session:
         parameters = getattr(getattr(item, "callspec", None), "params", {})
         if "_procure_slice" in parameters:
             name, rule = slice_rule(item)
-            parameters["_procure_slice"] = self.suite.asked(self.suite.source(item.ihook, name), rule)
+            parameters["_procure_slice"] = self.suite.asked(self._source(item, name), rule)
 
     def _published(
         self, item: pytest.Item, offers: Sequence[Offer]
@@ -212,7 +222,7 @@ class Session:
         return [*marked, *offered]
 
     def _task(self, item: pytest.Item, marks: Declared, candidates: Sequence[Candidate]) -> Task:
-        dataset = self.suite.source(item.ihook, slice_rule(item)[0]).name
+        dataset = self._source(item, slice_rule(item)[0]).name
         return task_of(marks, dataset, candidates)
 
     def policy(self, candidates: int) -> Policy:
@@ -312,6 +322,8 @@ class Session:
         notes += [
             f"{test} ran {times} times; the first run decides." for test, times in sorted(gate.rerun.items())
         ]
+        if any("::" in str(argument) for argument in self.config.invocation_params.args):
+            notes.append("The command names single tests; what it leaves out of the suite was not looked at.")
         if foreign := sorted(gate.failed - set(gate.expected)):
             notes.append(f"Tests that are no requirements failed: {', '.join(foreign)}.")
         return notes
@@ -329,10 +341,25 @@ def is_requirement(item: pytest.Item) -> bool:
     return "procure" in names and _ours(item)
 
 
+def _definitions(node: Any, fixture: str) -> Sequence[Any]:
+    definitions: Sequence[Any] = node._fixtureinfo.name2fixturedefs.get(fixture, ())  # noqa: SLF001 - pytest has no public way to ask
+    return definitions
+
+
+def _overridden(node: Any, fixture: str) -> bool:
+    """Whether the nearest fixture of that name is the suite's own."""
+    definitions = _definitions(node, fixture)
+    return bool(definitions) and definitions[-1].func.__module__ != "pytest_procure.fixtures"
+
+
+def _own_dataset() -> Dataset:
+    """Stand in for a dataset that a suite's own fixture gives."""
+    raise DeclarationError("the suite's own `dataset` fixture gives the data; nothing else is declared")
+
+
 def _ours(item: pytest.Item) -> bool:
     """Whether the fixture `procure` of a test is ours, or the suite's own that builds on ours."""
-    definitions: Sequence[Any] = item._fixtureinfo.name2fixturedefs.get("procure", ())  # type: ignore[attr-defined]  # noqa: SLF001 - pytest has no public way to ask
-    for definition in reversed(definitions):
+    for definition in reversed(_definitions(item, "procure")):
         if definition.func.__module__ == "pytest_procure.fixtures":
             return True
         if "procure" not in definition.argnames:

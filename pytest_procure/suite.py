@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -80,10 +80,22 @@ class Suite:
         """List the candidates for tests below the conftests of `ihook`; the nearest one decides."""
         key = _key(ihook, _CANDIDATES)
         if key not in self._offers:
-            self._offers[key] = next(
-                (self._checked(given, base) for given, base in self._declared(ihook, _CANDIDATES)), []
-            )
+            declared = (self._checked(given, base) for given, base in self._declared(ihook, _CANDIDATES))
+            self._offers[key] = self._apart(next(declared, []))
         return self._offers[key]
+
+    def _apart(self, offers: list[Offer]) -> list[Offer]:
+        """Give the same offers again where one conftest was asked twice; refuse one name for two offers."""
+        for known in self._offers.values():
+            names = {offer.candidate.name for offer in known} & {offer.candidate.name for offer in offers}
+            if names and known[0].base == offers[0].base:
+                return known
+            if names:
+                raise DeclarationError(
+                    f"two conftests, in {known[0].base.name}/ and {offers[0].base.name}/, each declare a "
+                    f"candidate `{min(names)}`; declare it once, above both, or rename one"
+                )
+        return offers
 
     def offer(self, ihook: Any, name: str) -> Offer:
         """Find an offer by its candidate's name; `DeclarationError` with the nearest one if there is none."""
@@ -140,12 +152,13 @@ class Suite:
 
     def _shared(self, name: str, given: Any) -> Source:
         """Keep one source a declaration, so that two folders share a dataset made above both."""
-        if not isinstance(given, Dataset) and not callable(given):
+        if not (isinstance(given, Dataset) or callable(given)):
             raise DeclarationError(
                 f"dataset `{name}` is {type(given).__name__}; expected a `Dataset` or what makes one"
             )
         known = (source for sources in self._sources.values() for source in sources.values())
-        return next((s for s in known if s.name == name and s.given is given), Source(name, given))
+        make = cast("Dataset | Callable[[], Dataset]", given)  # what it makes is checked when it is made
+        return next((s for s in known if s.name == name and s.given is make), Source(name, make))
 
     def _declared(self, ihook: Any, hook: str) -> Iterator[tuple[Any, Path]]:
         """Ask each implementation by itself, the nearest conftest first: only so is its folder known."""

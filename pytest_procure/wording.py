@@ -180,10 +180,9 @@ def _(_basis: CostOfShare, _finding: Finding) -> str:
 @_how.register
 def _(basis: Ratio, finding: Finding) -> str:
     each = basis.of.removesuffix("s")
-    looser = " (never closer than the exact bound of the share tells)" if basis.of == "items" else ""
     return (
-        f"one-sided Fieller {_end_that_decides(finding)} bound of cost over good answers, {each} by {each}"
-        f"{looser},"
+        f"one-sided Fieller {_end_that_decides(finding)} bound of cost over good answers, {each} by {each}, "
+        "adjusted where few of them differ,"
     )
 
 

@@ -66,7 +66,8 @@ def write(folder: Path, record: Record, html: str) -> None:
     """Write `verdict.json` and `report.html`. Raises `EvidenceError` when they cannot be written."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / "verdict.json").write_text(dumps(record), encoding="utf-8")
         (folder / "report.html").write_text(html, encoding="utf-8")
+        # Last: where it stands, all of the report does.
+        (folder / "verdict.json").write_text(dumps(record), encoding="utf-8")
     except OSError as error:
         raise EvidenceError(f"the report in {folder} cannot be written: {error.strerror}") from error

@@ -59,7 +59,7 @@ def _fixed(what: Metric, amount: Decimal, currency: str, label: str, good: Measu
     if good is None:
         return Measurement(what, Quantity(amount, currency), 1, "price", Exact(amount, label))
     assert isinstance(good.basis, Share), "the caller has checked"
-    each = Quantity.of(float(amount) / (good.basis.total / good.basis.n), currency)
+    each = Quantity(amount * good.basis.n / Decimal(repr(good.basis.total)), currency)
     return Measurement(what, each, good.n, good.n_unit, CostOfShare(amount, good.basis))
 
 

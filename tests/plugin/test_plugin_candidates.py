@@ -361,3 +361,30 @@ def test_without_the_plugin_the_example_suite_says_which_fixture_is_missing(suit
     assert ended.status == pytest.ExitCode.TESTS_FAILED
     assert "fixture 'procure' not found" in ended.text
     assert ended.quiet
+
+
+def test_one_name_for_two_offers_is_a_usage_error(suite):
+    suite.offers(folder="a", good=1.0)
+    suite.offers(folder="b", good=0.0)
+    for folder in ("a", "b"):
+        suite.tests(
+            """
+            @pytest.mark.bar("accuracy", at_least=0.9)
+            def test_it(procure):
+                procure.run()
+            """,
+            name=f"{folder}/test_{folder}.py",
+        )
+    assert "each declare a candidate `good`" in suite.mistake()
+
+
+def test_procure_is_asked_for_as_an_argument(suite):
+    suite.offers(good=1.0)
+    suite.tests("""
+        def test_it(candidate, backend, dataset_slice, request):
+            request.getfixturevalue("procure")
+        """)
+    ended = suite.run()
+    assert ended.status == 1
+    assert ended.quiet, ended.text
+    assert "ask for `procure` as an argument of the test" in ended.words

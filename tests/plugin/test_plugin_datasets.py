@@ -150,3 +150,40 @@ def test_a_suite_may_put_its_own_slice_in_place(suite):
     suite.tests(READS)
     (run,) = suite.run("--procure-report").results["test_reads[good]"]["runs"]
     assert run["slice"]["n"] == 50
+
+
+def test_a_suite_with_its_own_dataset_fixture_need_not_declare_any(suite):
+    suite.conftest(
+        """
+        @pytest.hookimpl(optionalhook=True)
+        def pytest_procure_candidates():
+            return [Candidate("good", backend=answers(1.0))]
+
+        @pytest.fixture(scope="session")
+        def dataset():
+            return numbers()
+        """
+    )
+    suite.tests("""
+        @pytest.mark.bar("accuracy", at_least=0.9)
+        def test_it(procure):
+            procure.run()
+        """)
+    assert suite.run().status == 0
+
+
+def test_a_dataset_slice_fixture_of_another_kind_is_one_sentence(suite):
+    suite.offers(good=1.0)
+    suite.tests("""
+        @pytest.fixture
+        def dataset_slice():
+            return [1, 2, 3]
+
+        @pytest.mark.bar("accuracy", at_least=0.9)
+        def test_it(procure):
+            procure.run()
+        """)
+    ended = suite.run()
+    assert ended.status == 1
+    assert ended.quiet, ended.text
+    assert "the `dataset_slice` fixture gave list; expected a slice" in ended.words
