@@ -59,7 +59,7 @@ class Bar:
     @property
     def key(self) -> tuple[object, ...]:
         """Two bars with one key ask the same: declared and asserted, it counts once."""
-        return (self.metric.name, self.sense, self.limit, self.limits)
+        return (self.metric, self.sense, self.limit)
 
 
 def declare_bar(metric_name: str, /, **asked: Any) -> Bar:

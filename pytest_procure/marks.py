@@ -80,8 +80,8 @@ def check_unchanged(item: pytest.Item, scenario: Scenario, bars: Sequence[Bar]) 
 
 def references_of(definition: Any) -> set[str]:
     """Name the candidates that bars of a test compare others with."""
-    marks = definition.iter_markers("bar")
-    return {str(mark.kwargs[key]) for mark in marks for key in ("of", "below") if key in mark.kwargs}
+    named = [mark.kwargs.get(key) for mark in definition.iter_markers("bar") for key in ("of", "below")]
+    return {name for name in named if isinstance(name, str)}
 
 
 def slice_rule(definition: Any) -> tuple[str | None, dict[str, Any]]:

@@ -161,7 +161,7 @@ def _(basis: Latencies, finding: Finding) -> str:
 @_how.register
 def _(_basis: Goodput, finding: Finding) -> str:
     return (
-        f"share of requests that are {finding.bar.limits}: one-sided Clopper-Pearson "
+        f"share of {finding.bar.metric.title}: one-sided Clopper-Pearson "
         f"{_end_that_decides(finding)} bound at the effective sample size, design effect "
         f"{finding.decision.design_effect:.2f} (Korn-Graubard),"
     )

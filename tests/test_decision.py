@@ -267,3 +267,28 @@ def test_what_cannot_be_measured_is_neither_accepted_nor_rejected():
 @given(SHARES, BARS)
 def test_the_same_evidence_gives_the_same_decision(counted, bar):
     assert at_least(*counted, bar) == at_least(*counted, bar)
+
+
+# The bulk of latencies, and how far from the limit it lies
+
+
+def in_two_halves(n):
+    """`n` latencies, all quick; the second half a little less so, as when other programs start."""
+    return [MILLISECOND] * (n // 2) + [3 * MILLISECOND] * (n // 2)
+
+
+def test_rows_of_small_delays_do_not_count_far_below_the_limit():
+    decision = decide(p95(in_two_halves(2_000)), "at most", ms(1000), POLICY)
+    assert decision.accept
+    assert decision.design_effect == 1.0
+
+
+def test_rows_of_small_delays_count_near_the_limit():
+    decision = decide(p95(in_two_halves(2_000)), "at most", ms(10), POLICY)
+    assert not decision.accept
+    assert decision.design_effect > 100
+
+
+def test_a_run_in_which_few_requests_would_exceed_the_limit_has_no_exemption():
+    decision = decide(p95(in_two_halves(1_400)), "at most", ms(1000), POLICY)
+    assert not decision.accept

@@ -62,7 +62,7 @@ def _ratio_range(basis: Contrast, policy: Policy) -> tuple[Decimal | None, Decim
     ends: list[Decimal | None] = []
     for end in ("low", "high"):
         below, above = 1e-6, 1e6
-        for _ in range(80):
+        for _ in range(50):  # to nine digits and more
             middle = (below * above) ** 0.5
             value = getattr(_contrast_at(basis, middle, policy.confidence), end)
             below, above = (middle, above) if value >= 0 else (below, middle)

@@ -19,6 +19,9 @@ from .failures import serial_effect
 from .measurement import Anytime, Curtailed, Measurement, Share, unmeasurable
 from .metric import Metric
 
+#: Clusters that are not all right, and not all wrong, before their spread is taken from them.
+TELLING = 30
+
 
 def score(logs: tuple[RequestLog, ...], chosen: DatasetSlice, scorer: Scorer) -> NDArray[np.float64]:
     """Score every sample, `(samples,)` in [0, 1]; a request without a good answer scores 0.
@@ -81,6 +84,20 @@ def _looked_at(what: Metric, scores: NDArray[np.float64], run: Execution) -> Mea
     return Measurement(what, Quantity.of(round(total / n, 12)), n, "samples", basis)
 
 
+def _floor(scores: NDArray[np.float64], groups: NDArray[np.int64]) -> float:
+    """Give the design effect below which clusters must not be taken to lie.
+
+    Close to 0 or 1 a handful of clusters holds all that differs, and their spread is a guess. Until enough of
+    them do, each cluster counts as one sample, which no correlation inside it can make too many.
+    """
+    sizes = np.bincount(groups)
+    totals = np.bincount(groups, weights=scores)
+    imperfect, hit = int((totals < sizes).sum()), int((totals > 0).sum())
+    return (
+        float((sizes.astype(np.float64) ** 2).sum() / len(scores)) if min(imperfect, hit) < TELLING else 1.0
+    )
+
+
 def share_of(scores: NDArray[np.float64], items: NDArray[np.int64], run: Execution) -> Share:
     """Give the share with its design effect; `items`: which item of the slice each score is of."""
     clusters = run.slice.clusters
@@ -92,6 +109,7 @@ def share_of(scores: NDArray[np.float64], items: NDArray[np.int64], run: Executi
         effect, df = float(len(scores)), 1  # all of them tell as much as one
     elif distinct < len(scores):
         effect, df = cluster_design_effect(scores, groups)
+        effect = max(effect, _floor(scores, groups))
     # Failures under load come in rows; where there are some, the answers are no independent draws either.
     # A query that fails takes all its samples along.
     serial, serial_df = serial_effect(np.repeat(run.failed, len(scores) // len(run.failed)))

@@ -272,12 +272,12 @@ def test_no_cost_is_both_accepted_and_rejected(rows, tenths):
 def test_an_offer_at_the_bar_is_seldom_accepted(share, spread):
     rng = np.random.default_rng(11)
     accepted = 0
-    for _ in range(400):
+    for _ in range(250):
         cost = 1 + spread * rng.choice([-1.0, 1.0], ITEMS)
         ratio = Ratio(cost, (rng.random(ITEMS) < share).astype(float))
         measured = replace(spent([1.0] * ITEMS, answers(50)), basis=ratio)
         accepted += decided(measured, round(1 / share, 12)).accept
-    assert accepted <= 0.06 * 400 + 2 * math.sqrt(0.06 * 0.94 * 400)
+    assert accepted <= 0.06 * 250 + 2 * math.sqrt(0.06 * 0.94 * 250)
 
 
 # By the hour, without a declared rate: launch by launch

@@ -120,3 +120,11 @@ def test_without_references_nothing_can_be_scored():
     scorer = next(iter(slice_of().dataset.scorers.values()))
     with pytest.raises(DataError, match="dataset `four` has no references, so `accuracy` cannot be scored"):
         score((answered([0]),), chosen, scorer)
+
+
+def test_until_thirty_clusters_differ_each_counts_as_one_sample():
+    clusters = np.arange(ITEMS) // 2
+    few = [1] * 90 + [1, 0] * 5  # 5 of 50 clusters are not all right, and none is all wrong
+    assert of(few, clusters=clusters).basis.design_effect == pytest.approx(2.0)
+    many = [1, 0] * 40 + [1] * 20  # 40 of 50: their spread tells
+    assert of(many, clusters=clusters).basis.design_effect < 1.5
