@@ -58,8 +58,8 @@ class Bar:
 
     @property
     def key(self) -> tuple[object, ...]:
-        """Two bars with one key ask the same: declared and asserted, it counts once."""
-        return (self.metric, self.sense, self.limit)
+        """Two bars with one key on one measurement ask the same: declared and asserted, it counts once."""
+        return (self.metric.name, self.sense, self.limit)
 
 
 def declare_bar(metric_name: str, /, **asked: Any) -> Bar:

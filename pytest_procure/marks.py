@@ -117,11 +117,18 @@ def published_of(item: pytest.Item) -> list[PublishedScore]:
         for argument in mark.kwargs:
             if argument not in _PUBLISHED:
                 raise _wrong(item, "mlperf_context", unknown("argument", argument, _PUBLISHED))
-        missing = [name for name in _PUBLISHED if name not in mark.kwargs and name != "retrieved"]
+        named = {"results": _published_file(item), **mark.kwargs}
+        missing = [name for name in _PUBLISHED if not named.get(name) and name != "retrieved"]
         if mark.args or missing:
             raise _wrong(item, "mlperf_context", f"expected {', '.join(f'{name}=' for name in _PUBLISHED)}")
-        found.append(PublishedScore(**mark.kwargs))
+        found.append(PublishedScore(**named))
     return found
+
+
+def _published_file(item: pytest.Item) -> str:
+    """Give the published results that the suite's settings name, from the root folder; nothing if none."""
+    named = str(item.config.getini("procure_mlperf_results"))
+    return str(item.config.rootpath / named) if named else ""
 
 
 def task_of(marks: Declared, dataset: str, candidates: Sequence[Candidate]) -> Task:

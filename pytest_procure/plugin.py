@@ -35,7 +35,7 @@ __all__ = [
 _MARKS = (
     "scenario(name, **conditions): the traffic, as in scenario('server', qps=40) (pytest-procure)",
     "dataset_slice(name, n=, seed=, stratify=, where=): the part of the buyer's data (pytest-procure)",
-    "mlperf_context(round=, benchmark=, scenario=, system=, results=): a published score (pytest-procure)",
+    "mlperf_context(round=, benchmark=, scenario=, system=): a published score (pytest-procure)",
     "bar(metric, at_least= | at_most=, design=): what the offer has to show (pytest-procure)",
 )
 _INI = {
@@ -45,6 +45,7 @@ _INI = {
     "measured_for": "who decides",
     "consumer_risk": "the chance to accept an offer that is exactly at a bar (0.05)",
     "producer_risk": "the chance to turn down an offer at its design value, for plans (0.1)",
+    "mlperf_results": "file or folder of published MLPerf results, for mlperf_context marks that name none",
     "min_clusters": "fewer clusters of samples give no verdict (20)",
 }
 

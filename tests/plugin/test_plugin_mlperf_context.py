@@ -65,6 +65,19 @@ def test_a_candidate_may_name_the_score(published):
     assert context["about"] == "good"
 
 
+def test_the_settings_may_name_the_file(published):
+    published.offers(good=1.0)
+    published.tests(MARKED.replace(', results="published.json.gz"', ""))
+    ended = published.run("--procure-report", "-o", "procure_mlperf_results=published.json.gz")
+    assert ended.record["published"][0]["evidence_class"] == "public reference"
+
+
+def test_without_a_file_the_mark_is_a_usage_error(published):
+    published.offers(good=1.0)
+    published.tests(MARKED.replace(', results="published.json.gz"', ""))
+    assert "expected round=" in published.mistake()
+
+
 def test_a_system_that_was_never_published_is_a_usage_error(published):
     published.offers(good=1.0)
     published.tests(MARKED.replace("5.1-0034", "5.1-9999"))
