@@ -41,7 +41,7 @@ Flags = NDArray[np.bool_]
 
 BARS = tuple(map(Decimal, ("0.9", "0.95", "0.99")))
 BETTER = tuple(map(Decimal, ("0.995", "0.999")))  # true shares, against a bar of 0.99
-SIZES = (300, 1_000, 2_000, 3_000, 7_000, 20_000, 50_000)
+SIZES = (300, 1_000, 2_000, 3_000, 10_000, 20_000, 50_000)
 LONGEST = 100_000  # a better offer's run
 LONG = 20_000  # beyond it a quarter of the runs
 ALLOWED = 0.06
@@ -407,7 +407,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Simulate offers at and above their bars.")
     parser.add_argument("--runs", type=int, default=4_000, help="a cell; a quarter of it for long runs")
     parser.add_argument(
-        "--quick", action="store_true", help="200 runs of at most 7,000 requests, about a minute"
+        "--quick", action="store_true", help="200 runs of at most 10,000 requests, about a minute"
     )
     asked = parser.parse_args()
     runs = 200 if asked.quick else asked.runs

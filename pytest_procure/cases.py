@@ -191,13 +191,18 @@ class Case:
         scenario = result.execution.scenario
         bar = Bar(SUSTAINED, "at least", limit, source="condition", text=scenario.label)
         finding = find(bar, result.measurement(SUSTAINED), self.policy)
-        if finding.decision.accept and any(run.audit.backlog_grew for run in result.execution.launches):
+        audits = [run.audit for run in result.execution.launches]
+        if finding.decision.accept and any(audit.backlog_grew for audit in audits):
             # Answered in the end, but slower than asked: a longer run would have shown it.
             why = "the backlog grew all the while"
             return replace(
                 finding, decision=replace(finding.decision, accept=False, reject_p=1.0, blocked=why)
             )
-        return finding
+        # With all the time that other programs took from it given back, would it have kept up?
+        taken = max((audit.run_delay_share or 0.0 for audit in audits), default=0.0)
+        answered = finding.measurement.estimate
+        hopeless = answered is not None and float(answered.number) < SUSTAINED_SHARE * (1.0 - min(taken, 1.0))
+        return replace(finding, certain=hopeless)
 
 
 def check_slice(chosen: object) -> None:
@@ -217,10 +222,11 @@ def check_labels(dataset: Dataset, bars: Sequence[Bar]) -> None:
         wanted = what.name if what.kind == "quality" else wanted
         if not wanted:
             continue
-        if dataset.references is None:
+        if dataset.references is None and not what.of_corpus:
             raise DataError(
                 f"bar `{bar.metric.name}`: dataset `{dataset.name}` has no references to score against; "
                 "give it `references=`, or drop the bar"
             )
-        if wanted not in dataset.scorers:
-            raise DataError(f"dataset `{dataset.name}`: {unknown('scorer', wanted, dataset.scorers)}")
+        known = [*dataset.scorers, *(f"corpus.{name}" for name in dataset.corpus)]
+        if wanted not in known:
+            raise DataError(f"dataset `{dataset.name}`: {unknown('scorer', wanted, known)}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from .errors import DeclarationError, unknown
@@ -60,7 +61,8 @@ class Result:
     def joint(self, limits: Limits) -> Measurement:
         """Measure goodput under some limits; the same object each time."""
         if limits not in self._measurements:
-            self._measurements[limits] = goodput(self.execution, limits)
+            measured = goodput(self.execution, limits)
+            self._measurements[limits] = replace(measured, seconds=self.execution.seconds)
         return self._measurements[limits]
 
     def comparison(self, what: Metric, other: Against) -> Measurement:
@@ -130,11 +132,18 @@ class Result:
         return Family("quality", named, self._measured)
 
     @property
+    def corpus(self) -> Family:
+        """The dataset's metrics of all answers at once: `result.corpus.macro_f1`."""
+        return Family("corpus", tuple(sorted(self.execution.slice.dataset.corpus)), self._measured)
+
+    @property
     def answers(self) -> list[Any]:
         """The outputs in send order, None where a request failed."""
         return [answer for log in self.execution.logs for answer in log.answers]
 
     def _measured(self, name: str) -> Measured:
+        if name.startswith("corpus.") and name[7:] not in self.execution.slice.dataset.corpus:
+            raise DeclarationError(unknown("corpus metric", name[7:], self.execution.slice.dataset.corpus))
         if name.startswith("quality.") and name not in self.execution.scores:
             raise DeclarationError(unknown("scorer", name, self.execution.scores))
         return Measured(self.measurement(metric(name)), self._recorder)

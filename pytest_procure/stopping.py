@@ -31,7 +31,11 @@ def check(bars: Sequence[Bar], chosen: DatasetSlice, scenario: Scenario) -> None
     if scenario.stopping == "fixed":
         return
     asked = f"`stopping={scenario.stopping!r}`"
-    others = [bar.metric.name for bar in bars if bar.metric.kind != "quality" or bar.against is not None]
+    others = [
+        bar.metric.name
+        for bar in bars
+        if bar.metric.kind != "quality" or bar.metric.of_corpus or bar.against is not None
+    ]
     if others or not bars:
         told = ", ".join(others) or "there is none"
         raise DeclarationError(f"{asked} is for declared bars on right answers alone, not for {told}")

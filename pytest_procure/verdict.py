@@ -20,7 +20,7 @@ from .decision import Decision, Policy, decide
 from .metrics.measurement import Measurement
 
 #: What is shown but decides nothing while the quality bars are not met.
-_AFTER_QUALITY = frozenset({"latency", "goodput", "throughput", "cost", "energy", "condition"})
+_AFTER_QUALITY = frozenset({"latency", "goodput", "throughput", "cost", "energy"})
 
 
 class Verdict(StrEnum):
@@ -49,6 +49,7 @@ class Finding:
     verdict: Verdict = Verdict.INCONCLUSIVE
     struck: bool = False
     observed_only: bool = False
+    certain: bool = False  # no lateness of the harness can explain it
 
 
 def find(bar: Bar, measurement: Measurement, policy: Policy, *, observed_only: bool = False) -> Finding:
@@ -93,7 +94,8 @@ def judge(
     for i, finding in enumerate(found):
         verdict = _one(finding.decision, rejected=i in worse)
         timed = finding.bar.metric.timed
-        doubtful = verdict is not Verdict.ACCEPT and late and (timed or late_failures)
+        explained = late and (timed or late_failures) and not finding.certain
+        doubtful = verdict is not Verdict.ACCEPT and explained
         if doubtful or (clock_stepped and timed):
             verdict = Verdict.INVALID
         judged.append(replace(finding, verdict=verdict))

@@ -12,6 +12,7 @@ from .errors import DomainError
 from .metrics.measurement import (
     Anytime,
     Contrast,
+    Corpus,
     CostOfShare,
     Curtailed,
     Exact,
@@ -35,7 +36,8 @@ _MOST_REQUESTS = 100_000_000
 
 def amount(value: Quantity, metric: Metric, *, rounding: str = ROUND_HALF_EVEN) -> str:
     """Write a quantity of a metric: shares as percentages, durations in the unit that suits."""
-    return readable(value, share=metric.dimension in {"number", "difference"}, rounding=rounding)
+    share = metric.dimension in {"number", "difference"} and not metric.of_corpus
+    return readable(value, share=share, rounding=rounding)
 
 
 def estimate(finding: Finding) -> str:
@@ -148,6 +150,14 @@ def _(basis: Anytime, finding: Finding) -> str:
 
 
 @_how.register
+def _(basis: Corpus, finding: Finding) -> str:
+    return (
+        f"one-sided Student t {_end_that_decides(finding)} bound by the delete-a-group jackknife over "
+        f"{len(basis.without)} groups"
+    )
+
+
+@_how.register
 def _(basis: Latencies, finding: Finding) -> str:
     within = "within" if finding.bar.sense == "at most" else "below"
     return (
@@ -231,9 +241,18 @@ def hint(finding: Finding, policy: Policy) -> str:
         floor = max(policy.min_under_load, round(policy.min_effective * finding.decision.design_effect))
         total_needed = max(total_needed, floor)
     return (
-        f"If the offer is as good as it looked, a newly sealed run of {total_needed:,} {unit} in all "
-        "would decide 9 times in 10."
+        f"If the offer is as good as it looked, a newly sealed run of {total_needed:,} {unit} in all"
+        f"{_taking(total_needed, finding)} would decide 9 times in 10."
     )
+
+
+def _taking(needed: int, finding: Finding) -> str:
+    """Say how long a run of that size takes at the pace of this one."""
+    measured = finding.measurement
+    if not measured.seconds or not measured.n:
+        return ""
+    seconds = Quantity.of(round(measured.seconds / measured.n * needed, 3), "s")
+    return f", about {readable(seconds)} at this pace,"
 
 
 def _requests(share: float, bar: Decimal, at_least: bool, policy: Policy) -> int | None:  # noqa: FBT001 - the bar's sense

@@ -13,7 +13,7 @@ from pytest_procure.candidates import checked_name, checked_text
 from pytest_procure.errors import DataError, DeclarationError
 
 from .digests import Column
-from .scorers import Declared, Scorer, scorers
+from .scorers import CorpusMetric, Declared, Scorer, corpus_metrics, scorers
 from .slices import DatasetSlice, Where, choose
 
 
@@ -24,7 +24,7 @@ class Dataset:
     `inputs` and `references` are arrays `(n, ...)`, which are read-only here, or lists of n; `references` is
     None where nothing is right or wrong. `strata` names the group each sample stands for, `(n,)` text;
     `clusters` numbers the samples that belong together and carry the information of one, `(n,)` int64.
-    `scorers` maps the metric a bar may name to its scorer.
+    `scorers` maps the metric a bar may name to its scorer, `corpus` that of all answers to its function.
     """
 
     name: str
@@ -33,6 +33,7 @@ class Dataset:
     strata: NDArray[np.str_] | None = field(default=None, repr=False)
     clusters: NDArray[np.int64] | None = field(default=None, repr=False)
     scorers: Mapping[str, Scorer] = field(default_factory=dict)
+    corpus: Mapping[str, CorpusMetric] = field(default_factory=dict)
     licence: str = ""
     source: str = ""
     version: str = ""
@@ -48,6 +49,7 @@ class Dataset:
         strata: Any = None,
         clusters: Any = None,
         scorer: Declared | Mapping[str, Declared] = "accuracy",
+        corpus: Mapping[str, CorpusMetric] | None = None,
         licence: str = "",
         source: str = "",
         version: str = "",
@@ -58,6 +60,8 @@ class Dataset:
         `inputs`: an array `(n, ...)` stays an array and is asked in batches `(b, ...)`; any other sequence is
         kept as a list. Inputs may hold NaN, references may not. `scorer` is `"accuracy"`, a function of
         (output, reference) that gives right or wrong or a score in [0, 1], or a mapping of names to these.
+        `corpus` maps names to functions of (outputs, references) that give one number for all of them, such
+        as macro F1; they see None for a request that failed.
         Raises `DataError` for columns that cannot be used, `DeclarationError` for the rest.
         """
         checked_name(name, what="dataset")
@@ -85,6 +89,7 @@ class Dataset:
             strata=None if strata is None else _labels(strata, what="stratum", dataset=name),
             clusters=None if clusters is None else _codes(clusters, dataset=name),
             scorers=found,
+            corpus=corpus_metrics(corpus or {}),
             licence=checked_text(licence, what=f"`licence` of dataset `{name}`"),
             source=checked_text(source, what=f"`source` of dataset `{name}`"),
             version=checked_text(version, what=f"`version` of dataset `{name}`"),
@@ -105,7 +110,8 @@ class Dataset:
     ) -> Dataset:
         """Make a dataset of mappings, such as the lines of a JSON Lines file; the arguments name the keys.
 
-        `stated` is what `from_arrays` takes beside its columns: scorer, licence, source, version, caveats.
+        `stated` is what `from_arrays` takes beside its columns: scorer, corpus, licence, source, version,
+        caveats.
         """
 
         def column(key: str | None) -> list[Any] | None:

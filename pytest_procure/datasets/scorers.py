@@ -13,6 +13,8 @@ from pytest_procure.errors import DataError, DeclarationError, unknown
 
 ScoreFunction = Callable[[Any, Any], Any]
 Declared = str | ScoreFunction
+#: (outputs, references) -> one number for all of them.
+CorpusMetric = Callable[[list[Any], list[Any]], Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +73,17 @@ def scorers(declared: Declared | Mapping[str, Declared]) -> dict[str, Scorer]:
     if not found:
         raise DeclarationError("`scorer={}` names no scorer; expected for example 'accuracy'")
     return {scorer.metric: scorer for scorer in found}
+
+
+def corpus_metrics(declared: Mapping[str, CorpusMetric]) -> dict[str, CorpusMetric]:
+    """Check what an author writes for `corpus=`. Raises `DeclarationError`."""
+    for name, function in declared.items():
+        if not callable(function):
+            raise DeclarationError(
+                f"the corpus metric `{name}` is {function!r}; expected a function of outputs and references"
+            )
+        _checked(name)
+    return dict(declared)
 
 
 def _scorer(declared: Declared, name: str | None) -> Scorer:

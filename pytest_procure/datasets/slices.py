@@ -68,7 +68,7 @@ class DatasetSlice:
             "licence": data.licence,
             "source": data.source,
             "caveats": list(data.caveats),
-            "metrics": list(data.scorers),
+            "metrics": [*data.scorers, *(f"corpus.{name}" for name in data.corpus)],
             "rule": self.rule,
             "n": len(self),
             "of": len(data),

@@ -14,6 +14,7 @@ from pytest_procure.bars import Sense
 from pytest_procure.metrics.measurement import (
     Anytime,
     Contrast,
+    Corpus,
     CostOfShare,
     Curtailed,
     Exact,
@@ -31,7 +32,7 @@ from pytest_procure.units import Quantity
 
 from .comparisons import contrast, pairs
 from .latencies import latencies
-from .means import means, ratio
+from .means import corpus, means, ratio
 from .policy import Decision, Policy, undecided
 from .shares import anytime, cost_of_share, curtailed, goodput, share
 
@@ -67,6 +68,7 @@ _BY_BASIS: dict[type, Callable[[Any, Sense, Decimal, Policy], Decision]] = {
     Anytime: anytime,
     Latencies: latencies,
     Means: means,
+    Corpus: corpus,
     Goodput: goodput,
     CostOfShare: cost_of_share,
     Ratio: ratio,

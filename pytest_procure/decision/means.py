@@ -10,7 +10,7 @@ import numpy as np
 
 from pytest_procure import stats
 from pytest_procure.bars import Sense
-from pytest_procure.metrics.measurement import Means, Ratio
+from pytest_procure.metrics.measurement import Corpus, Means, Ratio
 
 from .policy import Decision, Policy, undecided
 from .tails import by_bounds, outward
@@ -45,6 +45,26 @@ def means(basis: Means, sense: Sense, bar: Decimal, policy: Policy) -> Decision:
         why = f"{g} {basis.of} are too few for a verdict; it takes {basis.minimum}"
         return Decision(accept=False, reject_p=None, low=low, high=high, n_effective=float(g), blocked=why)
     return Decision(meets, p, low, high, float(g))
+
+
+def corpus(basis: Corpus, sense: Sense, bar: Decimal, policy: Policy) -> Decision:
+    """Decide by the delete-a-group jackknife: Student's t on what the metric is without each group."""
+    if basis.clusters < policy.min_clusters:
+        why = f"{basis.clusters} independent items are too few for a verdict; it takes {policy.min_clusters}"
+        return undecided(why, n_effective=float(basis.clusters))
+    groups = range(len(basis.without))
+
+    def known(kept: list[int]) -> float:
+        left_out = set(groups).difference(kept)
+        return basis.without[left_out.pop()] if left_out else basis.value
+
+    return by_bounds(
+        lambda confidence: stats.jackknife_bounds(groups, known, confidence=confidence),
+        sense,
+        bar,
+        policy,
+        n_effective=float(basis.clusters),
+    )
 
 
 def ratio(basis: Ratio, sense: Sense, bar: Decimal, policy: Policy) -> Decision:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from .cost import cost_per_request
 from .energy import energy_per_request
@@ -34,4 +35,4 @@ def measure(what: Metric, run: Execution) -> Measurement:
     """Measure one metric of a run. What cannot be measured says why; it is never 0."""
     if run.scenario.stopping != "fixed" and what.kind not in {"quality", "own"}:
         return unmeasurable(what, STOPPED)
-    return _BY_KIND[what.kind](what, run)
+    return replace(_BY_KIND[what.kind](what, run), seconds=run.seconds)

@@ -41,6 +41,11 @@ class Execution:
         return sum(len(log) for log in self.logs)
 
     @property
+    def seconds(self) -> float:
+        """How long the measured windows took, over all launches."""
+        return sum(log.window_ns for log in self.logs) / 1e9
+
+    @property
     def status(self) -> NDArray[np.uint8]:
         """`(requests,)` how each query ended."""
         return np.concatenate([log.status for log in self.logs])

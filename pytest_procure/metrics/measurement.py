@@ -4,6 +4,7 @@ Basis
 ├── Share          k of n (or a mean of scores in [0, 1]); exact binomial bounds at an effective n
 ├── Curtailed      the same, stopped when no continuation could change the decision
 ├── Anytime        the same, by bounds that hold at every look at once
+├── Corpus         one number of all answers; t bounds by the delete-a-group jackknife
 ├── Latencies      a percentile: decided as the share of requests within the limit
 ├── Means          independent repeats, of launches or items; t bounds
 ├── Goodput        requests that meet several limits at once; the stricter of both effective n
@@ -60,6 +61,15 @@ class Anytime:
 
     successes: int
     n: int
+
+
+@dataclass(frozen=True, slots=True)
+class Corpus:
+    """`value` of the whole, and `without` each group of items in turn; `clusters` independent items."""
+
+    value: float
+    without: tuple[float, ...]
+    clusters: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +171,7 @@ Basis = (
     Share
     | Curtailed
     | Anytime
+    | Corpus
     | Latencies
     | Means
     | Goodput
@@ -184,6 +195,7 @@ class Measurement:
     n_unit: str
     basis: Basis
     censored: bool = False
+    seconds: float = 0.0  # that the run took; 0 where there was none
 
 
 def unmeasurable(metric: Metric, reason: str) -> Measurement:

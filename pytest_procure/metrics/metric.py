@@ -12,7 +12,7 @@ from pytest_procure.errors import DeclarationError, unknown
 Kind = Literal["quality", "latency", "goodput", "throughput", "errors", "cost", "energy", "condition", "own"]
 
 _PERCENTILE = re.compile(r"latency\.p(\d{1,2}(?:\.\d+)?)")
-_NAMED = re.compile(r"(quality|own)\.(\w[\w.-]*)")
+_NAMED = re.compile(r"(quality|corpus|own)\.(\w[\w.-]*)")
 _COMMON = ("latency.p50", "latency.p90", "latency.p95", "latency.p99", "latency.p99.9")
 
 
@@ -36,7 +36,12 @@ class Metric:
     @property
     def shares(self) -> bool:
         """Whether a bar on it is a share of samples or requests, between 0 and 1."""
-        return self.kind in {"quality", "errors", "goodput"}
+        return self.kind in {"quality", "errors", "goodput"} and not self.of_corpus
+
+    @property
+    def of_corpus(self) -> bool:
+        """Whether it is one number of all answers, on a scale of its own."""
+        return self.name.startswith("corpus.")
 
     @property
     def timed(self) -> bool:
@@ -78,10 +83,13 @@ def metric(name: str) -> Metric:
     if (match := _PERCENTILE.fullmatch(name)) and float(match[1]) > 0:
         return Metric(name, _tail(Decimal(match[1])), "latency", "duration", "low")
     if match := _NAMED.fullmatch(name):
+        if match[1] == "corpus":
+            return Metric(name, match[2].replace("_", " "), "quality", "number", "")
         if match[1] == "quality":
             return Metric(name, f"score {match[2]}", "quality", "number", "high")
         return Metric(name, match[2], "own", "", "")
-    raise DeclarationError(unknown("metric", name, [*_FIXED, *_COMMON, "quality.SCORER", "own.NAME"]))
+    open_names = ("quality.SCORER", "corpus.NAME", "own.NAME")
+    raise DeclarationError(unknown("metric", name, [*_FIXED, *_COMMON, *open_names]))
 
 
 def _tail(percent: Decimal) -> str:

@@ -14,6 +14,7 @@ from pytest_procure.scenarios import queries
 from pytest_procure.stats import cluster_design_effect
 from pytest_procure.units import Quantity
 
+from .corpus import corpus
 from .execution import Execution
 from .failures import serial_effect
 from .measurement import Anytime, Curtailed, Measurement, Share, unmeasurable
@@ -58,6 +59,8 @@ def _one(scorer: Scorer, output: Any, reference: Any, item: int) -> float:
 
 def quality(what: Metric, run: Execution) -> Measurement:
     """Measure the mean score. Samples of one item, or of one cluster, are one piece of evidence."""
+    if what.of_corpus:
+        return corpus(what, run)
     scores = run.scores.get(what.name)
     if scores is None:
         known = ", ".join(sorted(run.scores)) or "none"

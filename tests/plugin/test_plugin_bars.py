@@ -30,7 +30,7 @@ def test_an_undecided_bar_fails_with_value_range_bar_and_what_would_decide(suite
         in ended.words
     )
     assert "a newly sealed run of " in ended.words
-    assert " samples in all would decide" in ended.words
+    assert " samples in all, about " in ended.words
 
 
 def test_a_test_that_never_runs_its_scenario_is_not_tested_and_fails(suite):
@@ -194,3 +194,83 @@ def test_who_measures_and_decides_comes_from_the_ini_file(suite):
     suite.tests(READS)
     record = suite.run("--procure-report").record
     assert (record["title"], record["measured_by"], record["decision"]) == ("Forms", "Ada", "")
+
+
+def test_an_overloaded_candidate_is_rejected_and_the_harness_is_not_blamed(suite):
+    suite.conftest(
+        """
+        import time
+
+        def slow(inputs):
+            time.sleep(0.1)
+            return np.asarray(inputs) % 10
+
+        @pytest.hookimpl(optionalhook=True)
+        def pytest_procure_candidates():
+            return [Candidate("slow", backend=slow)]
+
+        @pytest.hookimpl(optionalhook=True)
+        def pytest_procure_datasets():
+            return {"numbers": numbers}
+        """
+    )
+    suite.tests("""
+        @pytest.mark.scenario("server", qps=20, duration="3 s", drain="0 s", warmup=0)
+        @pytest.mark.bar("accuracy", at_least=0.1)
+        def test_it(procure):
+            procure.run()
+        """)
+    ended = suite.run("--procure-report")
+    (result,) = ended.results.values()
+    condition = next(f for f in result["findings"] if f["kind"] == "condition")
+    assert result["verdict"] == "reject"
+    assert condition["verdict"] == "reject"
+
+
+def test_a_corpus_metric_is_a_bar(suite):
+    suite.conftest(
+        """
+        def share(outputs, references):
+            return sum(o == r for o, r in zip(outputs, references)) / len(outputs)
+
+        @pytest.hookimpl(optionalhook=True)
+        def pytest_procure_candidates():
+            return [Candidate("good", backend=answers(0.9))]
+
+        @pytest.hookimpl(optionalhook=True)
+        def pytest_procure_datasets():
+            return {"numbers": numbers(corpus={"share": share})}
+        """
+    )
+    suite.tests("""
+        @pytest.mark.bar("corpus.share", at_least=0.8)
+        def test_it(procure):
+            assert procure.run().corpus.share >= 0.7
+        """)
+    assert suite.run("--procure-report").verdicts == {"test_it[good]": "accept"}
+
+
+def test_a_mistyped_corpus_metric_is_one_sentence_with_the_nearest_name(suite):
+    suite.offers(good=1.0)
+    suite.tests("""
+        @pytest.mark.bar("corpus.acuracy", at_least=0.8)
+        def test_it(procure):
+            procure.run()
+        """)
+    ended = suite.run()
+    assert ended.status == 1
+    assert ended.quiet, ended.text
+    assert "unknown scorer `corpus.acuracy`" in ended.words
+
+
+def test_an_undecided_bar_says_how_many_requests_and_how_long_would_decide(suite):
+    suite.offers(close=0.92)
+    suite.tests("""
+        @pytest.mark.bar("accuracy", at_least=0.9)
+        def test_it(procure):
+            procure.run()
+        """)
+    ended = suite.run("--procure-report")
+    (hint,) = [f["hint"] for f in ended.results["test_it[close]"]["findings"]]
+    assert "a newly sealed run of" in hint
+    assert "at this pace" in hint

@@ -1,0 +1,65 @@
+"""Corpus metrics, such as macro F1, BLEU, word error rate: one number for all answers together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pytest_procure.errors import DataError
+from pytest_procure.units import Quantity
+
+from .execution import Execution
+from .measurement import Corpus, Measurement, unmeasurable
+from .metric import Metric
+
+#: Groups of the delete-a-group jackknife; items, or clusters of them, are dealt to them in turn.
+GROUPS = 40
+
+
+def corpus(what: Metric, run: Execution) -> Measurement:
+    """Measure the metric on all answers, and without each of 40 groups of items.
+
+    The function sees None for a request that failed. Raises `DataError` when it raises, or gives no number.
+    """
+    name = what.name.removeprefix("corpus.")
+    function = run.slice.dataset.corpus.get(name)
+    if function is None:
+        known = ", ".join(sorted(run.slice.dataset.corpus)) or "none"
+        return unmeasurable(what, f"dataset `{run.slice.dataset.name}` has no such metric (it has: {known})")
+    if run.requests == 0:
+        return unmeasurable(what, "no request was made")
+    outputs = [
+        answer if good else None
+        for log in run.logs
+        for answer, good in zip(log.answers, np.repeat(log.ok, log.samples_per_query), strict=False)
+    ]
+    references = run.slice.references
+    items = run.items
+    clusters = items if run.slice.clusters is None else run.slice.clusters[items]
+    distinct, ranks = np.unique(clusters, return_inverse=True)
+
+    def over(kept: NDArray[np.intp]) -> float:
+        told = [None if references is None else references[items[i]] for i in kept]
+        return _number(function, [outputs[i] for i in kept], told, name)
+
+    everything = np.arange(len(items))
+    groups = min(GROUPS, len(distinct))
+    without = [over(everything[ranks % groups != group]) for group in range(groups)] if groups > 1 else []
+    value = over(everything)
+    basis = Corpus(value, tuple(without), len(distinct))
+    return Measurement(what, Quantity.of(round(value, 12)), len(items), "samples", basis)
+
+
+def _number(
+    function: Callable[[list[Any], list[Any]], Any], outputs: list[Any], references: list[Any], name: str
+) -> float:
+    try:
+        value = float(function(outputs, references))
+    except Exception as error:
+        raise DataError(f"the corpus metric `{name}` raised {type(error).__name__}: {error}") from error
+    if not np.isfinite(value):
+        raise DataError(f"the corpus metric `{name}` gave {value}; expected a finite number")
+    return value
