@@ -200,7 +200,7 @@ def _not_below(bar: Bar, asked: Mapping[str, Any]) -> Bar:
 def _other(what: Metric, name: Any, *, margin: bool) -> Against:
     if not isinstance(name, str):
         raise DeclarationError(f"bar `{what.name}`: expected a candidate's name, not {name!r}")
-    if what.kind not in {"quality", "latency", "throughput", "cost"}:
+    if what.of_corpus or what.kind not in {"quality", "latency", "throughput", "cost"}:
         raise DeclarationError(f"bar `{what.name}` cannot be compared between candidates")
     return Against(name, margin)
 

@@ -45,6 +45,8 @@ def checked_name(value: str, *, what: str) -> str:
     checked_text(value, what=f"the name of a {what}")
     if not value.strip():
         raise DeclarationError(f"a {what} has an empty name; expected for example `acme-int8`")
+    if value != value.strip():
+        raise DeclarationError(f"the name of {what} `{value}` begins or ends with a space; leave it out")
     if len(value) > _LONGEST_NAME:
         raise DeclarationError(
             f"{what} `{value[:20]}...` has a name of {len(value)} characters; at most {_LONGEST_NAME} fit"

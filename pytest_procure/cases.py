@@ -96,7 +96,11 @@ class Case:
             text=stands.text if stands else f"{measured.metric.name} {operator} {limit}, outside an assert",
             where=stands.where if stands else "",
         )
-        finding = find(bar, measured, self.policy, observed_only=stands is None or stands.optional)
+        # What asks for the worse, or for what every offer shows, is no bar.
+        idle = bool(better) and bar.sense != _NATURAL[better]  # type: ignore[index]
+        idle = idle or (measured.metric.shares and not 0 < limit.base < 1)
+        shown_only = stands is None or stands.optional or idle
+        finding = find(bar, measured, self.policy, observed_only=shown_only)
         strict = (operator in {"<", ">"}) != flipped
         if strict and isinstance(measured.basis, Exact) and measured.estimate == limit:
             why = "the assert leaves out the bar itself"  # a sampled value never lies on it

@@ -34,8 +34,8 @@ def told() -> Generator[None]:
         yield
     except ProcureError as error:
         said = f"procure: {error}"
-    if said:  # outside the handler: the sentence is all there is to show
-        pytest.fail(said, pytrace=False)
+    if said:
+        raise pytest.fail.Exception(said, pytrace=False) from None  # the sentence is all there is to show
 
 
 def _suite(request: pytest.FixtureRequest) -> Suite:
@@ -70,7 +70,11 @@ def backend(request: pytest.FixtureRequest, candidate: Candidate) -> Generator[P
     with told():
         loaded = Provisioned(candidate.backend, _suite(request).base(candidate))
     yield loaded
-    loaded.close()
+    try:
+        loaded.close()
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - the next candidate must not answer for this one
+        note = f"candidate `{candidate.name}` could not be closed: {type(error).__name__}: {error}"
+        request.config.stash[session_key].gate.notes.append(note)
 
 
 @pytest.fixture(scope="session")

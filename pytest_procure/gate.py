@@ -51,6 +51,7 @@ class Gate:
     deselected: set[str] = field(default_factory=set)
     failed: set[str] = field(default_factory=set)  # tests that failed or erred in any phase, ours or foreign
     not_bars: set[str] = field(default_factory=set)  # those that failed otherwise than by their bars
+    unread: set[str] = field(default_factory=set)  # files of the suite that were skipped as a whole
     notes: list[str] = field(default_factory=list)
     published: dict[str, PublishedRecord] = field(default_factory=dict)  # context, by what it stands beside
 
@@ -154,6 +155,7 @@ class Gate:
         if others:
             shown = ", ".join(others[:3]) + (", ..." if len(others) > 3 else "")
             reasons.append(f"{len(others)} failed otherwise than by a bar: {shown}")
+        reasons += [f"{file} was skipped, with whatever it requires" for file in sorted(self.unread)]
         if status not in {0, 1} or (status == 1 and not self.failed):
             reasons.append(f"pytest's own status is {status}")
         return (max(1, status) if reasons else 0), reasons

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import inspect
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from .mlperf.distance import Task
     from .mlperf.reference import PublishedScore
 
+_OURS = ("scenario", "bar", "dataset_slice", "mlperf_context")
 _SLICE_ARGUMENTS = ("n", "seed", "stratify", "where")
 _PUBLISHED = ("round", "benchmark", "scenario", "system", "results", "retrieved")
 
@@ -28,6 +30,17 @@ class Declared:
 
     scenario: Scenario
     bars: tuple[Bar, ...]
+
+
+def check_names(item: pytest.Item) -> None:
+    """Refuse a mark that nobody has registered and whose name is nearly one of ours."""
+    registered = {
+        str(line).partition(":")[0].partition("(")[0].strip() for line in item.config.getini("markers")
+    }
+    for mark in item.iter_markers():
+        near = difflib.get_close_matches(mark.name, _OURS, n=1, cutoff=0.8)
+        if mark.name not in registered and near:
+            raise _wrong(item, mark.name, f"there is no such mark; did you mean `{near[0]}`?")
 
 
 def declared(item: pytest.Item) -> Declared:

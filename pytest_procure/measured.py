@@ -93,18 +93,23 @@ class Measured:
         return not self == other
 
     def __lt__(self, other: Any) -> bool:
+        __tracebackhide__ = True
         return self._compare("<", other, role(sys._getframe(1)))
 
     def __le__(self, other: Any) -> bool:
+        __tracebackhide__ = True
         return self._compare("<=", other, role(sys._getframe(1)))
 
     def __gt__(self, other: Any) -> bool:
+        __tracebackhide__ = True
         return self._compare(">", other, role(sys._getframe(1)))
 
     def __ge__(self, other: Any) -> bool:
+        __tracebackhide__ = True
         return self._compare(">=", other, role(sys._getframe(1)))
 
     def _compare(self, operator: Operator, other: Any, stands: Role | None) -> bool:
+        __tracebackhide__ = True  # a user's mistake: the line that matters is theirs
         comparable = isinstance(other, (Real, str, Decimal, Quantity, Measured)) and not isinstance(
             other, bool
         )
@@ -113,6 +118,7 @@ class Measured:
         return self._recorder.compare(self._measurement, operator, self._limit(other), stands)
 
     def _limit(self, other: Any) -> Quantity:
+        __tracebackhide__ = True
         metric = self._measurement.metric
         if isinstance(other, Measured):
             raise TypeError(f"{self!r} and {other!r} are both measured; hold each against a bar of its own")

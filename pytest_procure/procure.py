@@ -91,6 +91,7 @@ class Procure:
         finally:
             if on is not self._backend:
                 on.close()
+        self._slice.check_unchanged()
         execution = self._execution(self._case.candidate, chosen, launches, energy)
         return self._case.add(execution, declared=not own)
 
@@ -155,6 +156,7 @@ class Procure:
                 loaded.enter_context(device_lock(device, timeout=_LOCK_SECONDS))
             scenarios = {each: _served(candidates[each], self._marked) for each in candidates}
             runs = interleaved(backends, self._slice, scenarios, self._drive)
+        self._slice.check_unchanged()
         executions = {
             each: self._execution(candidates[each], scenarios[each], runs[each], None, blocks=True)
             for each in candidates

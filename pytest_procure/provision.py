@@ -65,7 +65,7 @@ class Provisioned:
             return self._declared.load(self.base)
         except ProcureError:
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             name = type(self._declared).__name__
             raise ProvisionError(
                 f"backend {name} could not be loaded: {type(error).__name__}: {error}"

@@ -23,6 +23,7 @@ class Receiver:
         self._config = config
         self._failed: set[str] = set()
         self._broken: set[str] = set()  # failed otherwise than by a bar
+        self._skipped: set[str] = set()  # files skipped as a whole, with all the requirements in them
         self._register = Path(tempfile.gettempdir()) / f"procure-register-{uuid.uuid4().hex}.json"
 
     @pytest.hookimpl(optionalhook=True)
@@ -60,6 +61,8 @@ class Receiver:
         if report.failed:
             self._failed.add(report.nodeid)
             self._broken.add(report.nodeid)
+        elif report.skipped:
+            self._skipped.add(report.nodeid)
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
@@ -73,6 +76,8 @@ class Receiver:
             return
         if ours is None or self._config.option.collectonly or exitstatus in _NOTHING_TO_SAY:
             return
+        root = self._config.rootpath
+        ours.gate.unread |= {file for file in self._skipped if ours.suite.holds(root / file)}
         ours.gate.failed |= self._failed
         ours.gate.not_bars |= self._broken
         session.exitstatus = ours.finish(int(exitstatus))

@@ -25,6 +25,7 @@ from .evidence.record import FORMAT, VERSION, Record, RequirementRecord
 from .gate import Expected, Gate
 from .marks import (
     Declared,
+    check_names,
     declared,
     priced,
     published_of,
@@ -152,7 +153,9 @@ class Session:
             offer = _offer(item)
             if selected and offer is not None and offer.candidate.name not in selected:
                 unselected.append(item)
-            elif is_requirement(item):
+            elif not is_requirement(item):
+                self._misplaced(item)
+            else:
                 self._declare(item, offer, selected)
         if self.gate.expected and self.worker_count > (devices := max(1, len(gpus()[0]))):
             self.problems.append(
@@ -166,6 +169,13 @@ class Session:
             self.config.hook.pytest_deselected(items=unselected)
         self._write_register()
 
+    def _misplaced(self, item: pytest.Item) -> None:
+        """Refuse our marks on a test below our candidates that does not use `procure`."""
+        used = sorted({mark.name for mark in item.iter_markers()} & {"bar", "scenario", "dataset_slice"})
+        if used and self.suite.declares(item.ihook):
+            said = f"mark `{used[0]}`: the test does not ask for `procure`, so nothing would be measured"
+            self._problem(item, DeclarationError(said))
+
     def _refuse(self, items: list[pytest.Item]) -> None:
         """Raise the mistakes; a worker, which cannot, sends them to the controller and collects nothing."""
         told = [f"procure: {problem}" for problem in dict.fromkeys(self.problems)][:_SHOWN_PROBLEMS]
@@ -176,6 +186,7 @@ class Session:
 
     def _declare(self, item: pytest.Item, offer: Offer | None, selected: Sequence[str] | None) -> None:
         try:
+            check_names(item)
             marks = declared(item)
             self._slice_of_parameters(item)
             offers = [] if offer is None else self.suite.offers(item.ihook)

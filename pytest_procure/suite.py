@@ -97,6 +97,14 @@ class Suite:
                 )
         return offers
 
+    def declares(self, ihook: Any) -> bool:
+        """Whether a conftest above a test declares candidates."""
+        return bool(getattr(ihook, _CANDIDATES).get_hookimpls())
+
+    def holds(self, path: Path) -> bool:
+        """Whether a file lies below a conftest that has declared candidates."""
+        return any(offer.base in path.parents for offers in self._offers.values() for offer in offers)
+
     def offer(self, ihook: Any, name: str) -> Offer:
         """Find an offer by its candidate's name; `DeclarationError` with the nearest one if there is none."""
         offers = {offer.candidate.name: offer for offer in self.offers(ihook)}

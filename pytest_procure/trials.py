@@ -82,6 +82,11 @@ class Trial:
             lines.append(f"  {finding['verdict']}: {finding['sentence']}")
             if finding["hint"]:
                 lines.append(f"    {finding['hint']}")
+        for run in self.record["runs"]:
+            if run["failures"]:
+                counted = ", ".join(f"{n:,} {kind}" for kind, n in run["failures"].items())
+                why = f": {run['error_texts'][0]}" if run["error_texts"] else ""
+                lines.append(f"  failed of {run['requests']:,} requests: {counted}{why}")
         return lines + [f"  not reached: {text}" for text, _ in self.not_reached]
 
     def _concluded(self, folder: Path | None) -> ResultRecord:

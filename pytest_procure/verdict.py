@@ -17,7 +17,7 @@ from enum import StrEnum
 from . import stats
 from .bars import Bar
 from .decision import Decision, Policy, decide
-from .metrics.measurement import Measurement
+from .metrics.measurement import Measurement, Unmeasurable
 
 #: What is shown but decides nothing while the quality bars are not met.
 _AFTER_QUALITY = frozenset({"latency", "goodput", "throughput", "cost", "energy"})
@@ -94,7 +94,9 @@ def judge(
     for i, finding in enumerate(found):
         verdict = _one(finding.decision, rejected=i in worse)
         timed = finding.bar.metric.timed
-        explained = late and (timed or late_failures) and not finding.certain
+        basis = finding.measurement.basis
+        seen = not (isinstance(basis, Unmeasurable) and finding.decision.blocked == basis.reason)
+        explained = late and seen and (timed or late_failures) and not finding.certain
         doubtful = verdict is not Verdict.ACCEPT and explained
         if doubtful or (clock_stepped and timed):
             verdict = Verdict.INVALID

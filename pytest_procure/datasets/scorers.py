@@ -52,9 +52,29 @@ def accuracy(output: Any, reference: Any) -> bool:
             f"an output of shape {output.shape} cannot equal the label {_short(reference)}; "
             "expected the backend to decode it, for example decode='argmax'"
         )
+    if not _plain(output):
+        raise DataError(
+            f"an output of type {type(output).__name__} says itself what it equals; expected plain data: "
+            "numbers, text, bytes, arrays of them, or lists and mappings of these"
+        )
     if isinstance(output, np.ndarray) or isinstance(reference, np.ndarray):
         return bool(np.array_equal(output, reference))
     return bool(output == reference)
+
+
+_PLAIN = {bool, int, float, complex, str, bytes, type(None)}
+
+
+def _plain(value: Any) -> bool:
+    """Whether comparing a value runs no code of the candidate's."""
+    kind = type(value)
+    if kind in _PLAIN or kind in {list, tuple, set, frozenset}:
+        return kind in _PLAIN or all(map(_plain, value))
+    if kind is dict:
+        return all(_plain(key) and _plain(held) for key, held in value.items())
+    if kind is np.ndarray:
+        return bool(value.dtype.kind != "O")
+    return kind.__module__ == "numpy" and isinstance(value, np.generic)
 
 
 _NAMED: dict[str, ScoreFunction] = {"accuracy": accuracy}

@@ -59,6 +59,15 @@ class DatasetSlice:
         """SHA-256 over the digests of the samples, in order. Raises `DataError` where one has none."""
         return slice_digest(self.inputs, self.references)
 
+    def check_unchanged(self) -> None:
+        """Raise `DataError` when the samples are no longer those that the digest was made of."""
+        before = self.digest
+        if slice_digest(self.inputs, self.references) != before:
+            raise DataError(
+                f"the samples of dataset `{self.dataset.name}` were changed during the run; a candidate must "
+                "leave its inputs as they are, and nothing more can be measured on them"
+            )
+
     def describe(self) -> dict[str, Any]:
         """What was asked, as plain JSON data."""
         data = self.dataset

@@ -7,7 +7,7 @@ decimals before they are compared, so the same log gives the same decision on ev
 from __future__ import annotations
 
 from collections.abc import Callable
-from decimal import Decimal
+from decimal import Context, Decimal, localcontext
 from typing import Any
 
 from pytest_procure.bars import Sense
@@ -36,13 +36,16 @@ from .means import corpus, means, ratio
 from .policy import Decision, Policy, undecided
 from .shares import anytime, cost_of_share, curtailed, goodput, share
 
+_CONTEXT = Context(prec=50)
+
 __all__ = ["Decision", "Policy", "decide"]
 
 
 def decide(measured: Measurement, sense: Sense, limit: Quantity, policy: Policy) -> Decision:
     """Decide one bar on one measurement. `limit` has the measurement's dimension."""
-    unit = measured.estimate.unit if measured.estimate is not None else limit.unit
-    return _BY_BASIS[type(measured.basis)](measured.basis, sense, limit.to(unit), policy)
+    with localcontext(_CONTEXT):  # a caller's decimal settings must not move a verdict
+        unit = measured.estimate.unit if measured.estimate is not None else limit.unit
+        return _BY_BASIS[type(measured.basis)](measured.basis, sense, limit.to(unit), policy)
 
 
 def _interval(basis: Interval, sense: Sense, bar: Decimal, _: Policy) -> Decision:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 from pytest_procure.errors import EvidenceError
 
 from .record import FORMAT, Record, dumps
 
+#: How `evidence.runs` names a log: it ends with eight digits of a digest.
+_LOG = re.compile(r".*\.[0-9a-f]{8}\.csv\.gz", re.DOTALL)
 #: What a report of ours consists of. Nothing else is ever removed.
 _OURS = ("report.html", "verdict.json")
 
@@ -45,7 +48,7 @@ def _is_report(folder: Path) -> bool:
     if not names <= {*_OURS, "runs"}:
         return False
     if (folder / "runs").is_symlink() or not all(
-        log.is_file() and log.name.endswith(".csv.gz") for log in _logs(folder)
+        log.is_file() and _LOG.fullmatch(log.name) for log in _logs(folder)
     ):
         return False  # many a training tool keeps its work in a folder named `runs`
     try:

@@ -83,6 +83,8 @@ def _looked_at(what: Metric, scores: NDArray[np.float64], run: Execution) -> Mea
     if run.scenario.stopping == "anytime":
         if not np.isin(scores, (0, 1)).all():
             return unmeasurable(what, 'graded scores have no bounds for `stopping="anytime"`')
+        if run.failed.any():
+            return unmeasurable(what, 'failures come in rows; `stopping="anytime"` has no bounds for that')
         basis = Anytime(int(total), n)
     return Measurement(what, Quantity.of(round(total / n, 12)), n, "samples", basis)
 

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from .files import Report, read_json, read_text
+from .files import LONGEST_CELL, Report, read_json, read_text
 from .logs import parse_accuracy, parse_detail, parse_log
 from .reading import SCENARIOS
 from .records import Finding, Log, Run, System
@@ -131,7 +131,7 @@ def _measurements(folder: Path, root: Path, report: Report) -> dict[str, str]:
             continue
         content = read_json(path, _shown(path, root), report)
         if isinstance(content, dict) and "weight_data_types" in content:
-            return _flat(content)
+            return _flat(content, _shown(path, root), report)
     return {}
 
 
@@ -173,12 +173,20 @@ def _system(path: Path, round_: str, root: Path, report: Report) -> System | Non
         division=submitter.parent.name,
         submitter=submitter.name,
         platform=path.stem,
-        fields=_flat(content),
+        fields=_flat(content, _shown(path, root), report),
     )
 
 
-def _flat(content: dict[str, Any]) -> dict[str, str]:
-    return {str(key): " ".join(str(value).split()) for key, value in content.items()}
+def _flat(content: dict[str, Any], shown: str, report: Report) -> dict[str, str]:
+    made: dict[str, str] = {}
+    for key, value in content.items():
+        text = str(value)
+        if len(text) > LONGEST_CELL:
+            message = f"a value of more than {LONGEST_CELL} characters; not read"
+            report(Finding("too-long", shown, "", key[:60], message))
+        else:
+            made[key] = " ".join(text.split())
+    return made
 
 
 def _folders(folder: Path) -> Iterator[Path]:

@@ -16,6 +16,9 @@ _REDUCED = {
     "partial use of the accelerators": re.compile(r"gpus? used", re.IGNORECASE),
     "a virtual machine": re.compile(r"\bvms?\b|vmware|esxi|virtuali[sz]ed|vcpu", re.IGNORECASE),
 }
+DIVISIONS = ("closed", "open", "network")
+#: The ways in which a result may fail to qualify as Closed, by the names a reader gives them.
+WAYS = ("model", "accuracy", "latency", "network")
 _LIMIT = re.compile(r"\b(?:TGP|TDP|TBP)\s*:?\s*(\d{2,5})\s*W\b", re.IGNORECASE)
 
 
@@ -132,15 +135,19 @@ def place(pair: Pair) -> Iterator[Applied]:
     if not shared:
         yield apply("suite", f"{_suites(a)} and {_suites(b)} have different requirements")
     divisions = {a.division, b.division}
-    if len(divisions) > 1:
+    strange = [one for one in pair.each() if one.division not in DIVISIONS]
+    for one in strange:
+        yield apply("division", f"the division of {one.name} is not known: {one.division[:40] or 'empty'}")
+    if len(divisions) > 1 and not strange:
         rule = "network_division" if "network" in divisions else "division"
         odd = a if a.division != "closed" else b
-        unnamed = [way for way in ways_open(odd) or ["in some way"] if way not in pair.named]
-        if unnamed and not (pair.named and unnamed == ["in some way"]):
-            how = f"how {odd.name} would not qualify as Closed: {', '.join(unnamed)}"
+        known = [way for way in WAYS if way in pair.named]
+        unnamed = [way for way in ways_open(odd) if way not in known]
+        if unnamed or not known:
+            how = f"how {odd.name} would not qualify as Closed: {', '.join(unnamed) or 'in some way'}"
             yield apply(rule, f"{a.division} beside {b.division} without naming {how}")
         else:
-            named = ", ".join(sorted(pair.named))
+            named = ", ".join(known)
             reason = f"{odd.name} is {odd.division.title()} and would not qualify as Closed: {named}"
             yield apply(rule, reason, action="disclose")
     if a.model != b.model and (a.swapped_model or b.swapped_model) and a.benchmark == b.benchmark:
@@ -152,11 +159,12 @@ def place(pair: Pair) -> Iterator[Applied]:
 
 
 def ways_open(result: Result) -> list[str]:
-    """Return the ways in which a result visibly would not qualify as Closed: model, accuracy, latency."""
+    """Return which of `WAYS` a result visibly goes, each of them a reason that it is not Closed."""
     ways = {
         "model": result.swapped_model,
         "accuracy": bool(misses(result)),
         "latency": any(left < 0 for left in head_room(result).values()),
+        "network": result.division == "network",
     }
     return [way for way, holds in ways.items() if holds]
 
@@ -165,9 +173,23 @@ def _suites(result: Result) -> str:
     return "/".join(result.suites) or "no suite"
 
 
+def unmoved(a: Result, b: Result) -> list[str]:
+    """Return in what two results differ that must be one for a movement: submitter, chip, count."""
+    ways = {
+        "submitter": a.submitter != b.submitter,
+        "chip": a.accelerator != b.accelerator,
+        "count": a.count.best != b.count.best,
+    }
+    return [way for way, differs in ways.items() if differs]
+
+
 def rounds(pair: Pair) -> Iterator[Applied]:
     """Rounds that MLCommons itself treats as comparable for this benchmark and suite."""
     a, b = pair.each()
+    unknown = [one.name for one in pair.each() if not one.round]
+    if unknown:
+        yield apply("round", f"the round of {' and '.join(unknown)} is not known")
+        return
     if a.round == b.round:
         return
     model, scenario = cell(a)
@@ -183,6 +205,9 @@ def rounds(pair: Pair) -> Iterator[Applied]:
     if any(facts().same_group(suite, model, a.round, b.round) for suite in suites):
         reason = f"{a.round} and {b.round}, in one compatibility group for {model} ({common})"
         yield apply("round", reason, action="disclose")
+        if unmoved(a, b):
+            different = ", ".join(unmoved(a, b))
+            yield apply("round", f"no movement, because of another {different}", action="disclose")
     else:
         reason = f"no compatibility group holds {a.round} and {b.round} for {model} ({common})"
         yield apply("round", reason)
@@ -206,6 +231,8 @@ def metric(pair: Pair) -> Iterator[Applied]:
 def systems(pair: Pair) -> Iterator[Applied]:
     """What differs between the two systems as filed."""
     a, b = pair.each()
+    if (a.submitter, a.accelerator) != (b.submitter, b.accelerator):
+        yield apply("citation", f"{a.submitter}, {a.chips}, and {b.submitter}, {b.chips}: name both")
     if a.availability != b.availability or a.availability != "available":
         stated = " and ".join(one.availability or "not stated" for one in pair.each())
         yield apply("availability", f"{stated}; what is not Available cannot be bought today")

@@ -7,8 +7,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from .benchmarks import facts
+from .checks import standing
+from .errors import MlperfError
 from .records import Finding, Result
 from .rules import Applied, apply
+from .score import text_of
 
 TRADEMARK = (
     "The MLPerf name and logo are registered and unregistered trademarks of MLCommons Association in the "
@@ -39,27 +42,45 @@ def cite(result: Result, *, retrieved: str = "", source: str = "") -> Citation:
     """Quote a result. `retrieved` is the date the table was fetched, `source` the page or repository.
 
     What the caller does not know is said to be missing; the row's own file is named as the source by default.
+    Raises `MlperfError` for a result whose log is no valid run.
     """
+    unfit = next((one for one in standing((result,)) if one.rule == "invalid_log"), None)
+    if unfit is not None:
+        raise MlperfError(f"{result.name} is not to be quoted: {unfit.reason} [{unfit.rule}]")
     verified = result.origin == "summary"
     division = "Open" if result.division == "open" else result.division.title() or "division not stated"
     open_ = " Open" if result.division == "open" else ""
     suite = "/".join(result.suites) or "suite not stated"
-    score = str(result.score) if result.score is not None else "no usable score"
+    score = text_of(result.score) or "no usable score"
     model = f" running {result.model}" if result.swapped_model else ""
     state = "a" if verified else "an unverified"
+    unit = f" (unit as the metric defines it; {result.label_fault})" if result.label_fault else ""
     sentence = (
-        f"{result.submitter} published {state} result of {score} on the MLPerf®{open_} Inference "
+        f"{result.submitter} published {state} result of {score}{unit} on the MLPerf®{open_} Inference "
         f"{result.round} {result.benchmark} {result.scenario} benchmark using "
         f"{result.system or result.platform} ({result.chips}){model}."
     )
-    fetched = retrieved or "on a date not recorded"
+    beside = tuple(obligations((result,), retrieved=retrieved))
+    said = "".join(f" {_capital(one.reason)}." for one in beside if one.rule in {"verified", "snapshot_date"})
     footnote = (
         f"{'' if verified else 'Unverified '}MLPerf® Inference {result.round} {division} {suite} "
-        f"{result.benchmark} {result.scenario}. Retrieved from {source or result.file} {fetched}, "
-        f"entry {result.id or result.name}. "
-        f"{'' if verified else 'Result not verified by MLCommons Association. '}{TRADEMARK}"
+        f"{result.benchmark} {result.scenario}. Retrieved from {source or result.file} "
+        f"{retrieved or 'on a date not recorded'}, entry {result.id or result.name}. "
+        f"{'' if verified else 'Result not verified by MLCommons Association. '}"
+        f"{f'Unit: {result.label_fault}. ' if result.label_fault else ''}{TRADEMARK}{said}"
     )
-    return Citation(sentence, footnote, tuple(obligations((result,), retrieved=retrieved)))
+    return Citation(sentence, footnote, beside)
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+_UNVERIFIED = {
+    "copy": "republished by a third party",
+    "unofficial": "a row of an unofficial round, which MLCommons did not review",
+    "log": "a log without a published row",
+}
 
 
 def obligations(results: tuple[Result, ...], *, retrieved: str = "") -> Iterator[Applied]:
@@ -72,8 +93,10 @@ def obligations(results: tuple[Result, ...], *, retrieved: str = "") -> Iterator
                 "against mlcommons.org",
             )
         else:
-            what = "republished by a third party" if one.origin == "copy" else "a log without a published row"
+            what = _UNVERIFIED[one.origin]
             yield apply("verified", f"{one.name} is {what}: write `unverified` beside it")
+        if one.label_fault:
+            yield apply("unit", f"{one.name}: {one.label_fault}", action="disclose")
     names = ", ".join(one.id or one.name for one in results)
     yield apply(
         "citation",

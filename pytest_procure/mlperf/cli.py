@@ -13,6 +13,7 @@ from pathlib import Path
 
 from pytest_procure.cli import Parser
 
+from .checks import WAYS
 from .display import Page
 from .pages import check_page, compare_page, movement_page, shortlist_page
 from .records import ForeignResult, Result
@@ -101,7 +102,7 @@ def _parser() -> Parser:
     )
     form = common.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="print everything as JSON")
-    form.add_argument("--csv", action="store_true", help="print the first table as CSV")
+    form.add_argument("--csv", action="store_true", help="print the data as CSV")
     common.add_argument(
         "--retrieved", default="", metavar="DATE", help="when the tables were fetched, for citations"
     )
@@ -136,8 +137,8 @@ def _parser() -> Parser:
         "--named",
         action="append",
         default=[],
-        metavar="WAY",
-        help="a way in which the Open result would not qualify as Closed: model, accuracy, latency",
+        choices=WAYS,
+        help="a way in which the Open or Network result would not qualify as Closed",
     )
     show = questions.add_parser(
         "show", parents=[common], help="what one result says, and how its system spreads"

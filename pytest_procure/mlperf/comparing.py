@@ -8,55 +8,64 @@ from itertools import pairwise
 from typing import Literal
 
 from .benchmarks import facts, release
-from .checks import QUESTIONS, Pair, foreign, standing
+from .checks import QUESTIONS, Pair, foreign, standing, unmoved
 from .citing import obligations
 from .deriving import Derived, derive
 from .records import ForeignResult, Result
 from .rules import Applied, apply
-from .score import lower_is_better, share
+from .score import Score, lower_is_better, percent
 
+#: Further apart than any two results of one benchmark: one of the two is no result.
+FARTHEST = 1e9
+Kind = Literal["comparison", "movement", "across rounds"]
+#: How a kind of pair is named in a sentence.
+KINDS: dict[Kind, str] = {
+    "comparison": "",
+    "movement": "as movement between rounds only",
+    "across rounds": "across rounds, which is no movement",
+}
 Status = Literal["allowed", "allowed with disclosures", "refused"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Comparison:
     """What may be said of two results.
 
-    `ratio` is a over b and None on refusal, like every other figure. `kind` is `movement` where the rounds
-    differ: then the pair says how a submission moved, not which offer is faster today.
+    `ratio` is a over b, in times. `kind` is `movement` where one submitter's chips, as many, stand in two
+    rounds: then the pair says how a submission moved, not which offer is faster today. Other pairs of two
+    rounds are `across rounds`: they show both scores and neither ratio nor change. A refused pair has no
+    figure at all.
     """
 
     a: Result | ForeignResult
     b: Result | ForeignResult
     status: Status
-    kind: Literal["comparison", "movement"]
+    kind: Kind
     refusals: tuple[Applied, ...]
     disclosures: tuple[Applied, ...]
     obligations: tuple[Applied, ...]
-    ratio: float | None = None
+    ratio: Score | None = None
     derived: tuple[Derived, ...] = ()
 
+    def __repr__(self) -> str:
+        return f"Comparison({self.a.name} and {self.b.name}: {self.sentence})"
+
     @property
-    def change(self) -> float | None:
-        """The change to the later round as a share, for movement of one chip count; None otherwise."""
+    def change(self) -> Score | None:
+        """The change to the later round in percent, for movement; None otherwise."""
         a, b = self.a, self.b
-        if (
-            self.ratio is None
-            or self.kind != "movement"
-            or not isinstance(a, Result)
-            or not isinstance(b, Result)
-        ):
+        if self.kind != "movement" or not isinstance(a, Result) or not isinstance(b, Result):
             return None
-        if a.count.best != b.count.best:
+        if self.ratio is None:
             return None
-        return self.ratio - 1 if release(a.round) > release(b.round) else 1 / self.ratio - 1
+        return changed(*(sorted((a, b), key=lambda one: release(one.round))))
 
     @property
     def sentence(self) -> str:
         """Say in one sentence what came of it; a refusal names its rules and no figure."""
         if self.status == "refused":
             return "refused: " + "; ".join(f"{one.reason} [{one.rule}]" for one in self.refusals)
-        what = "as movement between rounds only" if self.kind == "movement" else ""
+        what = KINDS[self.kind]
         named = ", ".join(dict.fromkeys(one.rule for one in self.disclosures))
         return " ".join(
             part for part in ("allowed", what, f"with disclosures: {named}" if named else "") if part
@@ -73,9 +82,10 @@ def compare(
 ) -> Comparison:
     """Set two results side by side under MLCommons' rules.
 
-    `named` names the ways in which an Open or Network result would not qualify as Closed ("model",
-    "accuracy", "latency", ...); unnamed, the pair is refused. `among` are the other results at hand, to
-    recognise a run filed twice. `retrieved` is the date the tables were fetched.
+    `named` names the ways in which an Open or Network result would not qualify as Closed, of `checks.WAYS`
+    (model, accuracy, latency, network); with a visible way unnamed, or none named, the pair is refused.
+    `among` are the other results at hand, to recognise a run filed twice. `retrieved` is the date the tables
+    were fetched.
     """
     if isinstance(a, ForeignResult) or isinstance(b, ForeignResult):
         applied = [rule for one in (a, b) if isinstance(one, ForeignResult) for rule in foreign(one)]
@@ -84,10 +94,13 @@ def compare(
     applied = list(dict.fromkeys([*standing((a, b)), *(one for ask in QUESTIONS for one in ask(pair))]))
     refusals = tuple(one for one in applied if one.action == "refuse")
     disclosures = [one for one in applied if one.action == "disclose"]
-    kind: Literal["comparison", "movement"] = "comparison" if a.round == b.round else "movement"
+    kind = _kind(a, b)
     if refusals or a.score is None or b.score is None:
         return Comparison(a, b, "refused", kind, refusals, tuple(disclosures), ())
     ratio = a.score.number / b.score.number
+    if not 1 / FARTHEST < ratio < FARTHEST:
+        far = apply("not_in_published_table", "the two are too far apart to be results of one benchmark")
+        return Comparison(a, b, "refused", kind, (far,), tuple(disclosures), ())
     noise = max(facts().noise(a.round), facts().noise(b.round))
     if kind == "comparison" and abs(ratio - 1) <= noise:
         disclosures.append(
@@ -106,9 +119,23 @@ def compare(
         (),
         tuple(disclosures),
         tuple(obligations((a, b), retrieved=retrieved)),
-        ratio,
+        None if kind == "across rounds" else Score(ratio, "times"),
         derived,
     )
+
+
+def _kind(a: Result, b: Result) -> Kind:
+    if a.round == b.round:
+        return "comparison"
+    return "across rounds" if unmoved(a, b) else "movement"
+
+
+def changed(before: Result, after: Result) -> Score | None:
+    """Return the change from one result to another in percent of the first, None without both numbers."""
+    if before.score is None or after.score is None:
+        return None
+    ratio = after.score.number / before.score.number
+    return Score(100 * (ratio - 1), "%") if 1 / FARTHEST < ratio < FARTHEST else None
 
 
 def _derived(a: Result, b: Result) -> tuple[Derived, ...]:
@@ -123,29 +150,32 @@ def _derived(a: Result, b: Result) -> tuple[Derived, ...]:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Movement:
-    """One submission in two rounds: the hardware-plus-software pair moved by `change`, a share."""
+    """One submission in two rounds: the hardware-plus-software pair moved by `change`, in percent."""
 
     before: Result
     after: Result
-    change: float | None
+    change: Score | None
     refusals: tuple[Applied, ...]
     disclosures: tuple[Applied, ...]
+
+    def __repr__(self) -> str:
+        return f"Movement({self.before.name} and {self.after.name}: {self.sentence})"
 
     @property
     def better(self) -> bool | None:
         """Whether the later round is better, None where nothing may be said."""
         if self.change is None or self.after.score is None:
             return None
-        return (self.change < 0) == lower_is_better(self.after.score.unit)
+        return (self.change.number < 0) == lower_is_better(self.after.score.unit)
 
     @property
     def sentence(self) -> str:
         """Say how the pair moved, or why nothing is said."""
         if self.change is None:
             return "refused: " + "; ".join(f"{one.reason} [{one.rule}]" for one in self.refusals)
-        return share(self.change)
+        return percent(self.change)
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,7 +240,7 @@ def _moved(before: Result, after: Result, retrieved: str) -> Movement:
                 action="disclose",
             )
         )
-    if refusals or before.score is None or after.score is None:
+    change = None if refusals else changed(before, after)
+    if change is None:
         return Movement(before, after, None, refusals, tuple(disclosures))
-    change = after.score.number / before.score.number - 1
     return Movement(before, after, change, (), tuple(disclosures))

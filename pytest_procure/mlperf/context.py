@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from pytest_procure.errors import unknown
 
 from .benchmarks import facts
+from .checks import standing
 from .citing import Citation, cite
 from .distance import Distance, Task, distance
 from .errors import MlperfError
 from .records import Result
 from .results import Results
-from .score import Score
+from .score import Score, Undecided
 
 EVIDENCE_CLASS = "public reference"
 CAN = (
@@ -29,7 +30,7 @@ CANNOT = (
 
 
 @dataclass(frozen=True, slots=True)
-class Context:
+class Context(Undecided):
     """All that a report's context box needs. `score` refuses to be compared or calculated with."""
 
     result: Result
@@ -39,6 +40,10 @@ class Context:
     evidence_class: str = EVIDENCE_CLASS
     can: tuple[str, ...] = CAN
     cannot: tuple[str, ...] = CANNOT
+
+    def described(self) -> str:
+        """Name the result."""
+        return self.result.name
 
 
 def mlperf_context(  # noqa: PLR0913 -- the mark's four names, and what only the caller knows
@@ -62,8 +67,9 @@ def mlperf_context(  # noqa: PLR0913 -- the mark's four names, and what only the
         raise MlperfError(unknown("round", round, rounds))
     model = facts().canonical(benchmark)
     result = results.select(f"{round}@{system}/{model}/{scenario}")
-    if result.origin == "log" or result.score is None:
-        raise MlperfError(f"{result.name} has no usable published number, so it can be no context")
+    unfit = next(standing((result,)), None)
+    if unfit is not None or result.score is None:
+        raise MlperfError(f"{result.name} can be no context: {unfit.reason if unfit else 'it has no number'}")
     return Context(
         result,
         result.score,

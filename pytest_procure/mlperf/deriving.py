@@ -5,16 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from .checks import standing
 from .records import Result
 from .rules import Applied, apply
-from .score import figure
+from .score import Published, figure
 
 Per = Literal["accelerator", "node", "watt"]
 LABEL = "derived, not an official or verified result"
 
 
-@dataclass(frozen=True, slots=True)
-class Derived:
+@dataclass(frozen=True, slots=True, eq=False)
+class Derived(Published):
     """A derived figure with its basis. It prints as `3,189 tokens/s per accelerator (derived, ...)`."""
 
     number: float
@@ -32,8 +33,9 @@ def derive(result: Result, per: Per, *, proxy: str = "") -> Derived | Applied:
     Watts are the submission's own measured system power. `proxy` names another source of power (TDP, TGP, a
     power supply's rating); it is refused whatever it says.
     """
-    if result.score is None or result.origin == "log":
-        return apply("not_in_published_table", f"{result.name} carries no usable published number")
+    unfit = next(standing((result,)), None)
+    if unfit is not None or result.score is None:
+        return unfit or apply("not_in_published_table", f"{result.name} carries no usable published number")
     if result.score.unit in {"ms", "s"}:
         return apply("derived_metric", "a latency does not divide by anything", action="refuse")
     unit = f"{result.score.unit} per {per}"

@@ -17,24 +17,32 @@ WIDEST = 64
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows by column name, all with the same columns, under a title that says what they are."""
+    """Rows by column name, all with the same columns, under a title that says what they are.
+
+    `header` names the columns of a table that may have no row.
+    """
 
     title: str
     rows: Sequence[Mapping[str, Cell]]
+    header: Sequence[str] = ()
 
     @property
     def columns(self) -> list[str]:
-        """The names of the columns, in order; none without a row."""
-        return list(self.rows[0]) if self.rows else []
+        """The names of the columns, in order."""
+        return list(self.rows[0] if self.rows else self.header)
 
 
 @dataclass(slots=True)
 class Page:
-    """What a command has to say: a headline, tables, and notes under them."""
+    """What a command has to say: a headline, tables, and notes under them.
+
+    `data` is for machines, in CSV and JSON: numbers as numbers, their unit in a column of its own.
+    """
 
     headline: str
     tables: list[Table] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    data: Table = field(default_factory=lambda: Table("", []))
 
     def text(self) -> str:
         """Return the page for a terminal."""
@@ -46,15 +54,20 @@ class Page:
     def json(self) -> str:
         """Return the page as one JSON object in ASCII."""
         tables = [{"title": table.title, "rows": [dict(row) for row in table.rows]} for table in self.tables]
-        return json.dumps({"headline": self.headline, "tables": tables, "notes": self.notes}, indent=1) + "\n"
+        content = {
+            "headline": self.headline,
+            "tables": tables,
+            "notes": self.notes,
+            "data": [dict(row) for row in self.data.rows],
+        }
+        return json.dumps(content, indent=1) + "\n"
 
     def csv(self) -> str:
-        """Return the first table as CSV; a cell that a spreadsheet would run as a formula is quoted."""
+        """Return the data as CSV; text that a spreadsheet would run as a formula is quoted."""
         stream = io.StringIO()
         writer = csv.writer(stream, lineterminator="\n")
-        for table in self.tables[:1]:
-            writer.writerow(table.columns)
-            writer.writerows([_inert(cell) for cell in row.values()] for row in table.rows)
+        writer.writerow(self.data.columns)
+        writer.writerows([_inert(cell) for cell in row.values()] for row in self.data.rows)
         return stream.getvalue()
 
 

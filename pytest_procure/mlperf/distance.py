@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, fields
 from typing import Literal
 
@@ -9,6 +10,12 @@ from .benchmarks import facts
 from .records import Result
 from .rules import Applied, apply
 
+#: Kinds of traffic, by what MLPerf and a suite's own scenarios say of them; the first that fits counts.
+_TRAFFIC = {
+    "closed loop": re.compile(r"closed.?loop|next (?:query )?when the (?:previous|last)", re.IGNORECASE),
+    "open loop at a rate": re.compile(r"open.?loop|poisson|requests/s|queries/s", re.IGNORECASE),
+    "all at once": re.compile(r"at once|all (?:samples|requests|queries) in one", re.IGNORECASE),
+}
 Verdict = Literal["same", "differs", "unknown"]
 
 
@@ -73,9 +80,9 @@ def distance(published: Result, task: Task) -> Distance:
         "pipeline": "compound" if published.benchmark.startswith("e2e-") else "single model",
         "latency": _limits(published),
     }
+    ours = {name: str(getattr(task, name)) for name in Task.names()}
     rows = tuple(
-        Row(name, theirs[name], getattr(task, name), _verdict(theirs[name], getattr(task, name)))
-        for name in Task.names()
+        Row(name, theirs[name], ours[name], _verdict(name, theirs[name], ours[name])) for name in ours
     )
     return Distance(
         rows,
@@ -111,10 +118,33 @@ def _limits(published: Result) -> str:
     return ", ".join(f"p{percentile:g} {names[name]} <= {value:g} ms" for name, value in limits.items())
 
 
-def _verdict(theirs: str, ours: str) -> Verdict:
+def _verdict(aspect: str, theirs: str, ours: str) -> Verdict:
     if not theirs or not ours:
         return "unknown"
-    return "same" if " ".join(theirs.casefold().split()) == " ".join(ours.casefold().split()) else "differs"
+    if _words(theirs) == _words(ours):
+        return "same"
+    if aspect == "scenario":
+        return "same" if _letters(theirs) == _letters(ours) else "differs"
+    if aspect == "traffic":
+        kinds = traffic_kind(theirs), traffic_kind(ours)
+        if "" in kinds:
+            return "unknown"
+        return "same" if kinds[0] == kinds[1] else "differs"
+    return "differs"
+
+
+def _words(text: str) -> list[str]:
+    return text.casefold().split()
+
+
+def _letters(name: str) -> str:
+    """Return what the spellings of a scenario's name share: `single_stream` and `SingleStream`."""
+    return "".join(letter for letter in name.casefold() if letter.isalnum())
+
+
+def traffic_kind(sentence: str) -> str:
+    """Return which kind of traffic a sentence describes, or nothing where it does not say."""
+    return next((kind for kind, said in _TRAFFIC.items() if said.search(sentence)), "")
 
 
 def _sentence(rows: tuple[Row, ...], published: Result) -> str:

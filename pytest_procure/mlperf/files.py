@@ -5,19 +5,52 @@ from __future__ import annotations
 import gzip
 import json
 import zlib
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from .records import Finding
 
-#: Larger than any published file by far; a bigger one is refused instead of filling the memory.
-LIMIT = 256 * 1024 * 1024
+#: Larger than any published file by far; a bigger one is refused instead of filling the memory. Tables and
+#: descriptions in JSON or CSV take many times their size once they are parsed, logs do not.
+LIMIT = 64 * 1024 * 1024
+PARSED_LIMIT = 16 * 1024 * 1024
+#: The most findings that one file is listed with; the others are counted.
+MOST_FINDINGS = 5_000
+#: The longest text that a cell of a published table is believed to hold; real ones stay below 400.
+LONGEST_CELL = 4_096
 
 Report = Callable[[Finding], None]
 
 
-def read_text(path: Path, shown: str, report: Report) -> str | None:
+class Ledger:
+    """Findings in the order they were made, so many a file and no more."""
+
+    def __init__(self) -> None:
+        """Start empty."""
+        self._findings: list[Finding] = []
+        self._counts: Counter[str] = Counter()
+
+    def __call__(self, finding: Finding) -> None:
+        """Take a finding, or count it where its file has too many."""
+        self._counts[finding.file] += 1
+        if self._counts[finding.file] <= MOST_FINDINGS or finding.code == "too-many":
+            self._findings.append(finding)
+
+    def close(self) -> tuple[Finding, ...]:
+        """Return all findings, and one for each file that had more."""
+        more = {file: count - MOST_FINDINGS for file, count in self._counts.items() if count > MOST_FINDINGS}
+        return (
+            *self._findings,
+            *(
+                Finding("too-many", file, "", "", f"{count:,} more findings are not listed")
+                for file, count in more.items()
+            ),
+        )
+
+
+def read_text(path: Path, shown: str, report: Report, *, limit: int = LIMIT) -> str | None:
     """Return a file's text without BOM, unpacked if it is gzip; report and return None if that fails."""
     try:
         if not path.is_file():
@@ -28,14 +61,14 @@ def read_text(path: Path, shown: str, report: Report) -> str | None:
             stream.seek(0)
             if packed:
                 with gzip.open(stream) as unpacked:
-                    data = unpacked.read(LIMIT + 1)
+                    data = unpacked.read(limit + 1)
             else:
-                data = stream.read(LIMIT + 1)
+                data = stream.read(limit + 1)
     except (OSError, EOFError, zlib.error) as error:
         report(Finding("unreadable", shown, "", "", f"it cannot be read to its end ({error})"))
         return None
-    if len(data) > LIMIT:
-        report(Finding("too-large", shown, "", "", f"it holds more than {LIMIT // 1024**2} MiB"))
+    if len(data) > limit:
+        report(Finding("too-large", shown, "", "", f"it holds more than {limit // 1024**2} MiB"))
         return None
     encoding = "utf-16" if data[:2] in {b"\xff\xfe", b"\xfe\xff"} else "utf-8-sig"
     try:
@@ -51,7 +84,7 @@ def read_text(path: Path, shown: str, report: Report) -> str | None:
 
 def read_json(path: Path, shown: str, report: Report) -> Any:
     """Return a JSON document, or None after a report. A key given twice with two values is reported."""
-    text = read_text(path, shown, report)
+    text = read_text(path, shown, report, limit=PARSED_LIMIT)
     return None if text is None else parse_json(text, shown, report)
 
 

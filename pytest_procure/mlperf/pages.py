@@ -10,13 +10,13 @@ from pytest_procure.errors import unknown
 
 from .benchmarks import facts
 from .citing import obligations
-from .comparing import Comparison, Movement, Movements, compare, movement
+from .comparing import KINDS, Comparison, Movement, Movements, compare, movement
 from .display import Cell, Page, Table
 from .errors import MlperfError
 from .reconciling import how_inferred, inferred_from, log_number, reconcile
 from .records import Finding, ForeignResult, Result
 from .results import Results
-from .score import lower_is_better, share
+from .score import lower_is_better, measure, percent, text_of
 from .shortlist import Entry, Filters, Shortlist, shortlist
 
 
@@ -27,12 +27,15 @@ def shortlist_page(results: Results, filters: Filters, *, retrieved: str = "") -
     page = Page(
         f"{filters.benchmark} {filters.scenario}, {filters.division} division: {len(made.entries)} results "
         f"in {len(made.bands)} band{'s' if len(made.bands) != 1 else ''}. A band is a tie: within "
-        f"{made.noise.share:.1%} of its first ({made.noise.basis})."
+        f"{made.noise.share:.1%} of its first ({made.noise.basis}). Neighbouring bands may be tied at their "
+        "edge as well."
     )
     bands = list(enumerate(made.bands, 1))
-    listed = [_listed(number, entry) for number, band in bands for entry in band.entries]
+    rows = [(number, entry) for number, band in bands for entry in band.entries]
+    listed = [_listed(number, entry) for number, entry in rows]
     off = [_off(one.result) | {"rule": one.rule.rule, "why": one.rule.reason} for one in made.dropped]
     page.tables += [Table("", listed), Table("Not on the list", off)]
+    page.data = Table("", [_listed_data(*row) for row in rows], header=_LISTED)
     page.notes += _leaders(made)
     for number, band in bands:
         scores = [entry.result.score.number for entry in band.entries if entry.result.score is not None]
@@ -42,6 +45,12 @@ def shortlist_page(results: Results, filters: Filters, *, retrieved: str = "") -
                 f"band {number}: {len(scores)} results within {band.spread:.2%}; without the first, "
                 f"{len(scores) - 1} within {rest:.2%}: treat them as tied"
             )
+    page.notes += [
+        f"bands {number} and {number + 1} are not told apart at their edge: the last of the one and the "
+        f"first of the other lie within {band.edge:.2%} [noise]"
+        for number, band in bands
+        if band.edge is not None
+    ]
     kinds = ", ".join(f"{count} {name}" for name, count in made.precisions.items())
     page.notes.append(f"declared precision, checked by nobody: {kinds or 'none'}")
     dropped = Counter((one.rule.rule, one.rule.reason) for one in made.dropped)
@@ -77,7 +86,7 @@ def _listed(number: int, entry: Entry) -> dict[str, Cell]:
         **_off(one),
         "chips": one.chips,
         "nodes": one.nodes,
-        "score": str(one.score),
+        "score": text_of(one.score),
         "declared precision": str(one.precision),
         "software": one.software,
         "availability": one.availability,
@@ -85,6 +94,32 @@ def _listed(number: int, entry: Entry) -> dict[str, Cell]:
         "same run as": ", ".join(twin.benchmark for twin in entry.twins),
         "disclose": ", ".join(dict.fromkeys(rule.rule for rule in entry.disclosures)),
     }
+
+
+_LISTED = (
+    "band",
+    "ID",
+    "submitter",
+    "platform",
+    "chips",
+    "accelerators",
+    "nodes",
+    "score",
+    "unit",
+    "declared precision",
+    "software",
+    "availability",
+    "head-room",
+    "same run as",
+    "disclose",
+)
+
+
+def _listed_data(number: int, entry: Entry) -> dict[str, Cell]:
+    shown = _listed(number, entry)
+    score, unit = measure(entry.result.score)
+    shown |= {"score": score, "unit": unit, "accelerators": entry.result.count.best}
+    return {name: shown[name] for name in _LISTED}
 
 
 def _leaders(made: Shortlist) -> list[str]:
@@ -103,7 +138,8 @@ def _leaders(made: Shortlist) -> list[str]:
 def _named(one: Result) -> str:
     nodes = f"{one.nodes or '?'} node{'s' if one.nodes != 1 else ''}"
     return (
-        f"{one.id or one.platform}, {one.submitter}, {one.chips}, {nodes}, {one.score}, declared "
+        f"{one.id or one.platform}, {one.submitter}, {one.chips}, {nodes}, "
+        f"{text_of(one.score)}, declared "
         f"{one.precision}, {one.software}"
     )
 
@@ -122,16 +158,33 @@ def compare_page(
 ) -> tuple[Page, int]:
     """Answer whether two results may stand side by side; a refusal prints its rules and no number."""
     made = compare(a, b, named=named, among=results.rows, retrieved=retrieved)
-    movement_only = ", as movement between rounds only" if made.kind == "movement" and made.ratio else ""
-    page = Page(f"{a.name} and {b.name}: {made.status}{movement_only}")
+    refused = made.status == "refused"
+    how = f", {KINDS[made.kind]}" if KINDS[made.kind] and not refused else ""
+    page = Page(f"{a.name} and {b.name}: {made.status}{how}", data=Table("", [_pair(made)]))
     rows: list[dict[str, Cell]] = [
         {"action": one.action, "rule": one.rule, "reason": one.reason}
         for one in (*made.refusals, *made.disclosures)
     ]
     page.tables.append(Table("", rows))
-    page.notes += _figures(made, results) if made.ratio is not None else ["a refused pair has no figure"]
+    page.notes += ["a refused pair has no figure"] if refused else _figures(made, results)
     page.notes += [f"beside any quote {one}" for one in made.obligations]
-    return page, 1 if made.status == "refused" else 0
+    return page, int(refused)
+
+
+def _pair(made: Comparison) -> dict[str, Cell]:
+    """Return the pair as one row for machines; a refused one has no number."""
+    row: dict[str, Cell] = {"status": made.status, "kind": made.kind}
+    for name, one in (("a", made.a), ("b", made.b)):
+        score = one.score if made.status != "refused" and isinstance(one, Result) else None
+        row |= {name: one.name, f"{name} score": text_of(score)}
+    row |= {
+        "ratio": measure(made.ratio)[0],
+        "change": measure(made.change)[0],
+        "change unit": measure(made.change)[1],
+        "refused by": ", ".join(dict.fromkeys(one.rule for one in made.refusals)),
+        "disclose": ", ".join(dict.fromkeys(one.rule for one in made.disclosures)),
+    }
+    return row
 
 
 def _figures(made: Comparison, results: Results) -> list[str]:
@@ -140,13 +193,15 @@ def _figures(made: Comparison, results: Results) -> list[str]:
     notes = []
     for one in pair:
         how = how_inferred(one, results.rows)
-        notes.append(f"{one.name}: {one.score}" + (f", inferred: {how}" if how else ""))
+        notes.append(f"{one.name}: {text_of(one.score)}" + (f", inferred: {how}" if how else ""))
     if made.change is not None:
-        notes.append(f"movement to the later round: {share(made.change)}")
+        notes.append(f"movement to the later round: {percent(made.change)}")
     elif made.kind == "comparison" and made.ratio is not None and pair[0].score is not None:
         less = lower_is_better(pair[0].score.unit)
         what = (
-            f"takes {made.ratio:.2f} times as long as" if less else f"does {made.ratio:.2f} times as much as"
+            f"takes {made.ratio.number:.2f} times as long as"
+            if less
+            else f"does {made.ratio.number:.2f} times as much as"
         )
         notes.append(f"the first {what} the second")
     return notes + [str(one) for one in made.derived]
@@ -175,6 +230,7 @@ def movement_page(
         f"{len(made.pairs)} results stand in two rounds with the same submitter, platform, chip and count"
     )
     page.tables.append(Table("", [_moved(one) for one in made.pairs]))
+    page.data = Table("", [_moved_data(one) for one in made.pairs], header=_MOVED)
     page.notes += _only_once(made)
     page.notes += [f"may be concluded: {Movements.MAY}", f"may not be concluded: {Movements.MAY_NOT}"]
     page.notes += _obliged([side for one in made.pairs[:1] for side in (one.before, one.after)], retrieved)
@@ -190,11 +246,44 @@ def _moved(one: Movement) -> dict[str, Cell]:
         "scenario": one.after.scenario,
         "from": one.before.round,
         "to": one.after.round,
-        "before": str(one.before.score) if allowed else "",
-        "after": str(one.after.score) if allowed else "",
+        "before": text_of(one.before.score) if allowed else "",
+        "after": text_of(one.after.score) if allowed else "",
         "change": one.sentence,
         "disclose": "; ".join(f"{rule.rule}: {rule.reason}" for rule in one.disclosures),
     }
+
+
+_MOVED = (
+    "submitter",
+    "platform",
+    "benchmark",
+    "scenario",
+    "from",
+    "to",
+    "before",
+    "after",
+    "unit",
+    "change",
+    "change unit",
+    "refused by",
+    "disclose",
+)
+
+
+def _moved_data(one: Movement) -> dict[str, Cell]:
+    before, after = (
+        measure(side.score if one.change is not None else None) for side in (one.before, one.after)
+    )
+    shown = _moved(one)
+    shown |= {
+        "before": before[0],
+        "after": after[0],
+        "unit": after[1],
+        "change": measure(one.change)[0],
+        "change unit": measure(one.change)[1],
+        "refused by": ", ".join(rule.rule for rule in one.refusals),
+    }
+    return {name: shown[name] for name in _MOVED}
 
 
 def _only_once(made: Movements) -> list[str]:
@@ -236,6 +325,7 @@ def check_page(results: Results) -> tuple[Page, int]:
         Table("Where the published numbers come from", _counted(sources, names)),
         Table("Labels that contradict the metric", _counted(labels, names)),
     ]
+    page.data = replace(page.tables[0], header=("kind", "code", "file", "where", "key", "message"))
     return page, 1 if faults else 0
 
 

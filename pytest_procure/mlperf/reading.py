@@ -10,30 +10,37 @@ from __future__ import annotations
 import csv
 import io
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from .benchmarks import Benchmark, facts, true_unit
 from .counting import count_accelerators
-from .files import Report, parse_json, read_text
+from .files import LONGEST_CELL, PARSED_LIMIT, Report, parse_json, read_text
 from .records import Finding, Origin, Power, Precision, Result
 from .score import UNITS, Score, lower_is_better
-from .settling import settle
 
+#: The name under which the benchmark's own automation files its test runs; it makes no submission.
+UNREVIEWED = "MLCommons"
 POWER_UNITS = ("Watts", "millijoules")
 SCENARIOS = {
     name.casefold(): name for name in ("SingleStream", "MultiStream", "Server", "Interactive", "Offline")
 }
+#: No count, score or power of a published system is anywhere near.
+MOST = 1e15
+LEAST = 1e-9
+#: The most rows of one table; the largest real round has 1,448.
+MOST_ROWS = 50_000
 _ROUND = re.compile(r"v?(\d{1,2}\.\d{1,2})")
 #: Other columns that name the round, and how.
 _ROUND_IN = {
-    "ID": re.compile(r"v?(\d+\.\d+)-\d+"),
-    "Details": re.compile(r"inference(?:_results)?_v?(\d+\.\d+)/"),
+    "ID": re.compile(r"v?(\d{1,2}\.\d{1,2})-\d"),
+    "Details": re.compile(r"inference(?:_results)?_v?(\d{1,2}\.\d{1,2})/"),
 }
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?")
-_PAIR = re.compile(r"([A-Za-z_][\w@.-]*)\s*:\s*(\S+)")
+_PAIR = re.compile(r"([A-Za-z_][\w@.-]{0,63}) ?: ?(\S+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +61,10 @@ class Row:
         for key in keys:
             value = self.values.get(key)
             if isinstance(value, str):
-                return " ".join(value.split())
+                if len(value) <= LONGEST_CELL:
+                    return " ".join(value.split())
+                self.fault("too-long", key, f"a cell of more than {LONGEST_CELL} characters; not read")
+                return ""
             if value is None:
                 continue
             if isinstance(value, (int, float)):
@@ -79,7 +89,7 @@ class Row:
         number = self.number(*keys)
         if number is None or number == 0:
             return None
-        if number < 0 or number != int(number):
+        if not 0 < number < MOST or number != int(number):
             self.fault("bad-number", keys[0], f"expected a count, found {number!r}")
             return None
         return int(number)
@@ -95,7 +105,7 @@ def as_number(value: object) -> float | None:
     if isinstance(value, bool):
         return None
     if isinstance(value, str):
-        if not _NUMBER.fullmatch(value.strip()):
+        if len(value) > 64 or not _NUMBER.fullmatch(value.strip()):
             return None
         value = float(value)
     if isinstance(value, (int, float)):
@@ -108,14 +118,23 @@ def as_number(value: object) -> float | None:
 
 
 def read_summary(path: Path, shown: str, report: Report) -> list[Result]:
-    """Read one summary file. What is wrong in it goes to `report`; what can be read is returned."""
-    text = read_text(path, shown, report)
+    """Read one summary file. What is wrong in it goes to `report`; what can be read is returned.
+
+    Rows that belong together or contradict each other are left to `settle`.
+    """
+    text = read_text(path, shown, report, limit=PARSED_LIMIT)
     if text is None:
         return []
     name = path.name.removesuffix(".gz").casefold()
     rows = _csv_rows(text, shown, report) if name.endswith(".csv") else _json_rows(text, shown, report)
+    unofficial = any("unofficial" in part.casefold() for part in path.absolute().parts[-3:])
     results = [made for row in rows if (made := _result(row)) is not None]
-    return settle(results, report)
+    return [
+        replace(one, origin="unofficial")
+        if one.origin == "summary" and (unofficial or one.submitter == UNREVIEWED)
+        else one
+        for one in results
+    ]
 
 
 def _json_rows(text: str, shown: str, report: Report) -> Iterable[Row]:
@@ -129,7 +148,10 @@ def _json_rows(text: str, shown: str, report: Report) -> Iterable[Row]:
     else:
         report(Finding("layout", shown, "", "", "a summary is a list of rows or an object of rows"))
         return
-    for index, value in members:
+    for number, (index, value) in enumerate(members):
+        if number == MOST_ROWS:
+            report(Finding("too-many", shown, f"row {index}", "", f"only {MOST_ROWS:,} rows are read"))
+            return
         if isinstance(value, dict):
             yield Row(value, shown, f"row {index}", report)
         else:
@@ -139,12 +161,22 @@ def _json_rows(text: str, shown: str, report: Report) -> Iterable[Row]:
 def _csv_rows(text: str, shown: str, report: Report) -> Iterable[Row]:
     reader = csv.DictReader(io.StringIO(text, newline=""))
     try:
+        header = Counter(reader.fieldnames or ())
+        repeated = [name for name, count in header.items() if count > 1]
+        for name in repeated:
+            message = f"{header[name]} columns have this name; none of them is read"
+            report(Finding("repeated-column", shown, "header", name[:60], message))
         for index, values in enumerate(reader):
             where = f"row {index}"
+            if index == MOST_ROWS:
+                report(Finding("too-many", shown, where, "", f"only {MOST_ROWS:,} rows are read"))
+                return
             if None in values or any(value is None for value in values.values()):
                 report(Finding("broken", shown, where, "", "it has more or fewer cells than the header"))
                 continue
-            yield Row(values, shown, where, report)
+            yield Row(
+                {key: value for key, value in values.items() if key not in repeated}, shown, where, report
+            )
     except csv.Error as error:
         report(Finding("broken", shown, f"line {reader.line_num}", "", f"it is no readable CSV ({error})"))
 
@@ -227,7 +259,7 @@ def _round(row: Row) -> str:
         row.fault("no-round", "version", f"expected a round such as v5.1, found {stated[:40]!r}")
     for key, pattern in _ROUND_IN.items():
         named = row.values.get(key)
-        other = pattern.search(named) if isinstance(named, str) else None
+        other = pattern.search(named[:LONGEST_CELL]) if isinstance(named, str) else None
         if other and round_ and f"v{other[1]}" != round_:
             row.fault("round-contradicted", key, f"it names v{other[1]}, the version column {round_}")
     return round_
@@ -239,8 +271,8 @@ def _score(row: Row, record: Benchmark | None, label: str, scenario: str) -> tup
     number = row.number("Performance_Result", "Result")
     if label in POWER_UNITS:
         return None, ""
-    if number is None or number <= 0:
-        row.fault("no-score", "Performance_Result", "the row carries no number above zero")
+    if number is None or not LEAST < number < MOST:
+        row.fault("no-score", "Performance_Result", "the row carries no number above zero that can be real")
         return None, ""
     unit = record.unit(scenario) if record else ""
     if unit in {"", label}:
@@ -273,7 +305,7 @@ def _power(row: Row, label: str) -> Power | None:
         unit = label
     if number is None:
         return None
-    if unit not in POWER_UNITS or number <= 0:
+    if unit not in POWER_UNITS or not LEAST < number < MOST:
         row.fault(
             "bad-power", "Power_Result", f"expected a power above zero in Watts or millijoules, in {unit!r}"
         )

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from .score import Score
+from .score import Score, Undecided
 
-#: summary: a row of the table MLCommons publishes; copy: a row republished by somebody else; log: a log that
-#: no published row stands for.
-Origin = Literal["summary", "copy", "log"]
+#: summary: a row of the table MLCommons publishes; copy: a row republished by somebody else;
+#: unofficial: a row of a round of test runs that nobody reviewed; log: one that no published row stands for.
+Origin = Literal["summary", "copy", "unofficial", "log"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +147,7 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class Result(Undecided):
     """One row of a published table, or a log that no row stands for.
 
     `score` is in the true unit of the benchmark's metric, None where no usable number stands; `label` is the
@@ -185,6 +185,10 @@ class Result:
     where: str
     origin: Origin = "summary"
     run: Run | None = None
+
+    def described(self) -> str:
+        """Name the result."""
+        return self.name
 
     @property
     def name(self) -> str:

@@ -10,10 +10,11 @@ from pytest_procure.evidence.record import PublishedRecord
 from .context import mlperf_context
 from .distance import Task
 from .results import load_results
+from .score import Undecided
 
 
 @dataclass(frozen=True, slots=True)
-class PublishedScore:
+class PublishedScore(Undecided):
     """Where a score was published: the round, benchmark, scenario and system, and the file it stands in.
 
     `results` is a summary file or a results checkout; a relative path starts at the conftest's folder, or
@@ -27,6 +28,10 @@ class PublishedScore:
     system: str
     results: str
     retrieved: str = ""
+
+    def described(self) -> str:
+        """Name the result."""
+        return f"{self.system}/{self.benchmark}/{self.scenario}"
 
     def record(self, base: Path, task: Task, about: str) -> PublishedRecord:
         """Find the score and say how far its task is from ours. Raises `MlperfError`."""

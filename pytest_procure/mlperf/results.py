@@ -13,10 +13,12 @@ from .benchmarks import facts
 from .checkout import find_divisions, location_key, read_division
 from .counting import count_accelerators
 from .errors import MlperfError
+from .files import Ledger, Report
 from .reading import SCENARIOS, as_number, declared_precision, read_summary
 from .reconciling import log_number, unit_of
 from .records import Finding, Result, Run, System
 from .score import Score
+from .settling import settle
 
 _SUMMARY = re.compile(r"(^|[._-])(summary_results\.json|summary\.json|summary\.csv)(\.gz)?$")
 _PREFERENCE = ("summary_results.json", "summary.json", "summary.csv")
@@ -102,7 +104,7 @@ def load_results(*paths: str | Path) -> Results:
     no comparison accepts. Raises `MlperfError` only for a path that does not exist or holds nothing of the
     kind; all else that is wrong becomes a finding with file and key.
     """
-    findings: list[Finding] = []
+    findings = Ledger()
     rows: list[Result] = []
     runs: list[Run] = []
     systems: list[System] = []
@@ -116,7 +118,7 @@ def load_results(*paths: str | Path) -> Results:
         summaries = _summaries(path, findings) if path.is_dir() else [path]
         for summary in summaries:
             files.append(summary.name)
-            rows += read_summary(summary, summary.name, findings.append)
+            rows += read_summary(summary, summary.name, findings)
         if path.is_dir():
             found = _checkout(path, findings)
             if found is None and not summaries:
@@ -126,33 +128,31 @@ def load_results(*paths: str | Path) -> Results:
             runs += found[0] if found else []
             systems += found[1] if found else []
     return Results(
-        rows=tuple(_join(rows, runs, systems)),
+        rows=tuple(_join(settle(rows, findings), runs, systems)),
         runs=tuple(runs),
         systems=tuple(systems),
-        findings=tuple(findings),
+        findings=findings.close(),
         files=tuple(files),
     )
 
 
-def _checkout(path: Path, findings: list[Finding]) -> tuple[list[Run], list[System]] | None:
+def _checkout(path: Path, report: Report) -> tuple[list[Run], list[System]] | None:
     """Read every division folder in or below a folder; None if there is none."""
     runs: list[Run] = []
     systems: list[System] = []
     divisions = find_divisions(path)
     for division in divisions:
         try:
-            more, described = read_division(division, path, findings.append)
+            more, described = read_division(division, path, report)
         except OSError as error:
-            findings.append(
-                Finding("unreadable", division.name, "", "", f"it cannot be read to its end ({error})")
-            )
+            report(Finding("unreadable", division.name, "", "", f"it cannot be read to its end ({error})"))
             continue
         runs += more
         systems += described
     return (runs, systems) if divisions else None
 
 
-def _summaries(folder: Path, findings: list[Finding]) -> list[Path]:
+def _summaries(folder: Path, report: Report) -> list[Path]:
     """Return the summary files of a folder, one a round: the layouts repeat each other's rows."""
     best: dict[str, Path] = {}
     for path in sorted(folder.iterdir()):
@@ -163,7 +163,7 @@ def _summaries(folder: Path, findings: list[Finding]) -> list[Path]:
         other = best.get(stem)
         if other is not None:
             keep, drop = sorted((other, path), key=_preference)
-            findings.append(
+            report(
                 Finding("layout", drop.name, "", "", f"{keep.name} has the same rows; not read", fault=False)
             )
             path = keep  # noqa: PLW2901 -- the better of the two takes the place

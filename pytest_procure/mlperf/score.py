@@ -29,47 +29,102 @@ def lower_is_better(unit: str) -> bool:
     return unit in {"ms", "s"}
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Score:
-    """A published figure with its unit: evidence class `public reference`."""
+class Undecided:
+    """What holds a published figure: asked for an order, it says why there is none."""
 
+    __slots__ = ()
+
+    def described(self) -> str:
+        """Say in few words what this is, for the refusal."""
+        return str(self)
+
+    def __lt__(self, _: object) -> bool:
+        return _decide(self)
+
+    __le__ = __gt__ = __ge__ = __lt__
+
+    def __float__(self) -> float:
+        return _calculate(self)
+
+    def __int__(self) -> int:
+        return _calculate(self)
+
+    __index__ = __int__
+
+
+class Published(Undecided):
+    """A published figure itself, or one made of such figures: no operator and no conversion takes it."""
+
+    __slots__ = ()
     number: float
     unit: str
 
-    def __str__(self) -> str:
-        return f"{figure(self.number)} {self.unit}"
+    def __format__(self, spec: str) -> str:
+        return _calculate(self) if spec else str(self)
 
     def __hash__(self) -> int:
         return hash((self.number, self.unit))
 
     def __eq__(self, other: object) -> bool:
-        if isinstance(other, Score):
+        if isinstance(other, Published):
             return (self.number, self.unit) == (other.number, other.unit)
         if other is None:
             return False
-        return self._decide(other)
+        return _decide(self)
 
     def __ne__(self, other: object) -> bool:
         return not self == other
 
-    def _decide(self, *_: object) -> NoReturn:
-        raise PublishedScoreError(
-            f"the published score {self} cannot decide anything here (rule `verdict`): it was measured on "
-            "MLPerf's reference task, not on yours, so it is context and never a bar; compare two published "
-            "results with pytest_procure.mlperf.compare, and your offer with its own run"
-        )
+    def __bool__(self) -> bool:
+        return _decide(self)
 
-    def _calculate(self, *_: object) -> NoReturn:
-        raise PublishedScoreError(
-            f"the published score {self} cannot be calculated with (rule `transfer`): no latency, "
-            "throughput, quality or cost of your task follows from it; derived figures come from "
-            "pytest_procure.mlperf.derive, which labels them"
-        )
+    def __abs__(self, *_: object) -> NoReturn:
+        _calculate(self)
 
-    __lt__ = __le__ = __gt__ = __ge__ = __bool__ = _decide
-    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = _calculate
-    __truediv__ = __rtruediv__ = __floordiv__ = __rfloordiv__ = _calculate
-    __float__ = __int__ = __index__ = __neg__ = __abs__ = __round__ = _calculate
+    __neg__ = __pos__ = __round__ = __trunc__ = __floor__ = __ceil__ = __complex__ = __abs__
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __abs__
+    __truediv__ = __rtruediv__ = __floordiv__ = __rfloordiv__ = __abs__
+    __mod__ = __rmod__ = __divmod__ = __rdivmod__ = __pow__ = __rpow__ = __abs__
+    as_integer_ratio = __abs__  # later Pythons make fractions by it
+
+
+def _decide(score: Undecided) -> NoReturn:
+    raise PublishedScoreError(
+        f"the published score {score.described()} cannot decide anything here (rule `verdict`): it was "
+        "measured on MLPerf's reference task, not on yours, so it is context and never a bar; compare two "
+        "published results with pytest_procure.mlperf.compare, and your offer with its own run"
+    )
+
+
+def _calculate(score: Undecided) -> NoReturn:
+    raise PublishedScoreError(
+        f"the published score {score.described()} cannot be calculated with (rule `transfer`): no latency, "
+        "throughput, quality or cost of your task follows from it; derived figures come from "
+        "pytest_procure.mlperf.derive, which labels them"
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Score(Published):
+    """A published figure with its unit, or a ratio of two: evidence class `public reference`.
+
+    As text it says where it is from, so that no bar reads it as a quantity; `text` is for tables and quotes.
+    """
+
+    number: float
+    unit: str
+
+    def __str__(self) -> str:
+        return f"{self.text} (published, MLPerf)"
+
+    @property
+    def text(self) -> str:
+        """The figure with its unit and nothing else: for a table or a quote that says what it is."""
+        return f"{figure(self.number)} {self.unit}"
+
+    def described(self) -> str:
+        """Give the figure alone."""
+        return self.text
 
 
 def figure(number: float, digits: int | None = None) -> str:
@@ -87,6 +142,16 @@ def figure(number: float, digits: int | None = None) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
-def share(ratio: float) -> str:
-    """Write a relative change with its sign: `+11.8%`."""
-    return f"{100 * ratio:+.1f}%"
+def measure(score: Published | None) -> tuple[float | None, str]:
+    """Return number and unit in two cells of a table for machines; empty without a score."""
+    return (None, "") if score is None else (score.number, score.unit)
+
+
+def text_of(score: Score | None) -> str:
+    """Return a score as text for a table or a quote that says what it is; empty without a score."""
+    return "" if score is None else score.text
+
+
+def percent(change: Score) -> str:
+    """Write a change in percent with its sign: `+11.8%`."""
+    return f"{change.number:+.1f}%"

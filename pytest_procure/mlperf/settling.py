@@ -27,9 +27,8 @@ def settle(results: list[Result], report: Report) -> list[Result]:
         elif other.score is None and other.power is not None and result.power is None:
             settled[at] = replace(result, power=other.power, power_submission=True)
         elif result.score == other.score and result.power == other.power:
-            report(
-                Finding("duplicate", result.file, result.where, "", f"it repeats {other.where}; counted once")
-            )
+            message = f"it repeats {_place(other, result)}; counted once"
+            report(Finding("duplicate", result.file, result.where, "", message))
         else:
             report(
                 Finding(
@@ -37,7 +36,7 @@ def settle(results: list[Result], report: Report) -> list[Result]:
                     result.file,
                     result.where,
                     "Performance_Result",
-                    f"it and {other.where} give two numbers for one result; neither is used",
+                    f"it and {_place(other, result)} give two numbers for one result; neither is used",
                 )
             )
             spoilt.add(at)
@@ -58,8 +57,14 @@ def settle(results: list[Result], report: Report) -> list[Result]:
     return settled
 
 
+def _place(result: Result, beside: Result) -> str:
+    """Name the place of a row as seen from another one, with its file where that is another."""
+    return result.where if result.file == beside.file else f"{result.file} {result.where}"
+
+
 def _identity(result: Result) -> tuple[str, ...]:
     return (
+        result.origin,
         result.round,
         result.id,
         result.submitter,
@@ -73,9 +78,9 @@ def _identity(result: Result) -> tuple[str, ...]:
 
 
 def _check_ids(results: Iterable[Result], report: Report) -> None:
-    owners: dict[str, Result] = {}
+    owners: dict[tuple[str, str], Result] = {}
     for result in results:
-        owner = owners.setdefault(result.id, result) if result.id else result
+        owner = owners.setdefault((result.origin, result.id), result) if result.id else result
         if owner.submitter != result.submitter:
             report(
                 Finding(
@@ -83,6 +88,6 @@ def _check_ids(results: Iterable[Result], report: Report) -> None:
                     result.file,
                     result.where,
                     "ID",
-                    f"{result.id} belongs to {owner.submitter} at {owner.where}",
+                    f"{result.id} belongs to {owner.submitter} at {_place(owner, result)}",
                 )
             )

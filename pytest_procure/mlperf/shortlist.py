@@ -48,10 +48,15 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Band:
-    """Results too close to rank: each within the noise of the first. `spread` is first to last, a share."""
+    """Results too close to rank: each within the noise of the first. `spread` is first to last, a share.
+
+    `edge` is the share between the last and the next band's first, where that is within the noise too: then
+    those two are no more told apart than results of one band.
+    """
 
     entries: tuple[Entry, ...]
     spread: float
+    edge: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,6 +180,7 @@ def _off_list(one: Result, filters: Filters) -> Applied | None:
     reasons = (
         (one.origin == "log", "not_in_published_table", "a log without a published row"),
         (one.origin == "copy", "verified", "republished by a third party: unverified"),
+        (one.origin == "unofficial", "verified", "a row of an unofficial round: unverified"),
         (one.score is None, "not_in_published_table", "no usable number in its row"),
         (log is not None and bool(log.fault), "invalid_log", log.fault if log else ""),
         (
@@ -202,7 +208,11 @@ def _bands(kept: Sequence[Result], everything: Sequence[Result], noise: Noise) -
         first = scored[0][0]
         inside = [pair for pair in scored if _apart(first, pair[0]) <= noise.share]
         scored = scored[len(inside) :]
-        bands.append(Band(_entries(inside, everything), _apart(first, inside[-1][0])))
+        last = inside[-1][0]
+        edge = _apart(last, scored[0][0]) if scored else None
+        if edge is not None and edge > noise.share:
+            edge = None
+        bands.append(Band(_entries(inside, everything), _apart(first, last), edge))
     return tuple(bands)
 
 

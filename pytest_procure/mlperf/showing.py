@@ -21,7 +21,7 @@ from .reconciling import head_room, how_inferred, inferred_from, misses, rates, 
 from .records import Result
 from .results import Results
 from .rules import Applied
-from .score import figure
+from .score import figure, measure, text_of
 from .spread import RATED, Spreads, scenario_spread
 
 
@@ -31,13 +31,14 @@ def result_page(
     """Show single results in full, each with its citation and, for a stated task, its distance."""
     stated = read_task(task) if task is not None else None
     page = Page("; ".join(selectors))
+    data: list[dict[str, Cell]] = []
     for selector in selectors:
         one = results.select(selector)
-        page.tables.append(
-            Table(one.name, [{"what": what, "value": value} for what, value in _lines(one, results)])
-        )
-        quote = cite(one, retrieved=retrieved)
-        page.notes += [quote.sentence, quote.footnote]
+        lines = _lines(one, results)
+        page.tables.append(Table(one.name, [{"what": what, "value": value} for what, value in lines]))
+        for what, value in lines:
+            data.append({"result": one.name, "what": what, "value": value})
+        page.notes += _quoted(one, retrieved)
         if stated is not None:
             far = distance(one, stated)
             rows: list[dict[str, Cell]] = [
@@ -46,15 +47,25 @@ def result_page(
             ]
             page.tables.append(Table("Distance to your task", rows))
             page.notes += [far.sentence, str(far.refused)]
+    page.data = Table("", data)
     page.notes += [f"can be read from it: {one}" for one in CAN]
     page.notes += [f"cannot be read from it: {one}" for one in CANNOT]
     return page
 
 
+def _quoted(one: Result, retrieved: str) -> list[str]:
+    """Return a result's citation, or the rules under which it is not to be quoted."""
+    try:
+        quote = cite(one, retrieved=retrieved)
+    except MlperfError as error:
+        return [str(error)]
+    return [quote.sentence, quote.footnote]
+
+
 def _lines(one: Result, results: Results) -> list[tuple[str, str]]:
     """Return everything known of one result, a line each; what is empty is left out."""
     how = how_inferred(one, results.rows)
-    score = "no usable number" if one.score is None else str(one.score)
+    score = text_of(one.score) or "no usable number"
     doubt = f"; not reliable: {one.precision.doubt}" if one.precision.doubt else ""
     lines = [
         ("submitter", one.submitter),
@@ -125,8 +136,12 @@ def spread_page(
     """Show systems scenario by scenario, on the benchmarks named or on all that they share."""
     names = [facts().canonical(name) for name in benchmarks] or _shared(results, systems)
     page = Page(f"{', '.join(systems)} by scenario")
+    data: list[dict[str, Cell]] = []
     for name in names:
-        _add_spread(page, scenario_spread(results.rows, name, systems, round_=round_))
+        made = scenario_spread(results.rows, name, systems, round_=round_)
+        _add_spread(page, made)
+        data += _spread_data(made)
+    page.data = Table("", data)
     page.notes = list(dict.fromkeys(page.notes))
     return page
 
@@ -139,20 +154,46 @@ def _shared(results: Results, systems: Sequence[str]) -> list[str]:
     return names
 
 
+def _spread_data(made: Spreads) -> list[dict[str, Cell]]:
+    """Return one row a system and scenario; a refused one has its rules and no number."""
+    rows: list[dict[str, Cell]] = []
+    for spread in made.systems:
+        for scenario, one in spread.rows.items():
+            refused = spread.refused.get(scenario, ())
+            number, unit = measure(None if refused else one.score)
+            rows.append(
+                {
+                    "benchmark": made.benchmark,
+                    "round": made.round,
+                    "system": spread.name,
+                    "scenario": scenario,
+                    "score": number,
+                    "unit": unit,
+                    "refused": ", ".join(dict.fromkeys(rule.rule for rule in refused)),
+                }
+            )
+    return rows
+
+
 def _add_spread(page: Page, made: Spreads) -> None:
     rows: list[dict[str, Cell]] = []
     for spread in made.systems:
         row: dict[str, Cell] = {"system": spread.name}
         for name in RATED:
-            row[name] = str(spread.rows[name].score) if name in spread.rows else ""
+            row[name] = spread.shown(name)
         for name in RATED[1:]:
             ratio = spread.ratio(name)
-            row[f"{name}/Offline"] = "" if ratio is None else f"{ratio:.4f}"
+            row[f"{name}/Offline"] = "" if ratio is None else f"{ratio.number:.4f}"
         rows.append(row)
     page.tables.append(Table(f"{made.benchmark} {made.round}", rows))
     for lead in made.leads:
-        each = ", ".join(f"{ratio:.2f}x {name}" for name, ratio in lead.by_scenario.items())
-        page.notes.append(f"{made.benchmark}: lead over {lead.over}: {each}: {lead.story}")
+        each = ", ".join(f"{ratio.number:.2f}x {name}" for name, ratio in lead.by_scenario.items())
+        page.notes.append(f"{made.benchmark}: lead over {lead.over}: {each or 'none'}: {lead.story}")
+        page.notes += [
+            f"{made.benchmark} {name}: no lead over {lead.over}: {rule.reason} [{rule.rule}]"
+            for name, refused in lead.refused.items()
+            for rule in refused
+        ]
     for name, limits in made.limits.items():
         held = ", ".join(f"{what} {value:g} ms" for what, value in limits.items())
         page.notes.append(f"{made.benchmark} {name} held {held} at the 99th percentile")
@@ -171,9 +212,11 @@ def overview_page(results: Results) -> Page:
     counts = Counter(
         (one.round, one.division, "/".join(one.suites), one.benchmark, one.scenario) for one in results.rows
     )
-    page.tables.append(
-        Table("", [{**dict(zip(names, key, strict=True)), "results": n} for key, n in sorted(counts.items())])
-    )
+    rows: list[dict[str, Cell]] = [
+        {**dict(zip(names, key, strict=True)), "results": n} for key, n in sorted(counts.items())
+    ]
+    page.tables.append(Table("", rows))
+    page.data = Table("", rows, header=(*names, "results"))
     return page
 
 

@@ -35,13 +35,13 @@ def test_checking_makes_nothing_and_removes_nothing(tmp_path):
 
 
 def test_an_earlier_report_is_cleared_away(tmp_path):
-    fill(tmp_path, **REPORT, **{"runs/test_x.1.csv.gz": "log"})
+    fill(tmp_path, **REPORT, **{"runs/test_x.1.0123abcd.csv.gz": "log"})
     prepare(tmp_path)
     assert found(tmp_path) in ([], ["runs"])
 
 
 def test_logs_that_a_killed_session_left_are_cleared_away(tmp_path):
-    fill(tmp_path, **{"runs/test_x.1.csv.gz": "log"})
+    fill(tmp_path, **{"runs/test_x.1.0123abcd.csv.gz": "log"})
     prepare(tmp_path)
     assert found(tmp_path) in ([], ["runs"])
 

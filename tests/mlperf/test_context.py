@@ -3,6 +3,7 @@ from dataclasses import replace
 import pytest
 
 from pytest_procure.mlperf import MlperfError, PublishedScoreError, Task, distance, facts, mlperf_context
+from pytest_procure.scenarios import Scenario
 
 NAMED = {"round": "v5.1", "benchmark": "llama2-70b-99.9", "scenario": "Server", "system": "5.1-0069"}
 
@@ -41,6 +42,42 @@ def test_distance_tells_same_from_different_row_by_row(published):
     assert published_latency == "p99 first token <= 2000 ms, p99 each further token <= 200 ms"
     assert far.sentence.endswith("the figures have to be measured on your task.")
     assert far.refused.rule == "transfer"
+
+
+@pytest.mark.parametrize(
+    ("selector", "ours"),
+    [
+        ("5.1-0034/resnet/SingleStream", "single_stream"),
+        ("5.1-0036/resnet/MultiStream", "multi_stream"),
+        ("5.1-0036/resnet/MultiStream", "MultiStream"),
+        ("5.1-0069/llama2-70b-99.9/Server", "server"),
+    ],
+)
+def test_a_scenario_is_the_same_in_our_spelling_and_in_theirs(published, selector, ours):
+    assert verdicts(distance(published.select(selector), Task(scenario=ours)))["scenario"] == "same"
+
+
+@pytest.mark.parametrize(
+    ("selector", "kind"),
+    [
+        ("5.1-0034/resnet/SingleStream", "closed"),
+        ("5.1-0036/resnet/MultiStream", "closed"),
+        ("5.1-0069/llama2-70b-99.9/Server", "open"),
+        ("5.1-0069/llama2-70b-99.9/Interactive", "open"),
+        ("5.1-0069/llama2-70b-99.9/Offline", "at once"),
+    ],
+)
+def test_traffic_is_compared_by_kind_and_not_by_sentence(published, selector, kind):
+    ours = {
+        "closed": [Scenario.declare("single_stream"), Scenario.declare("multi_stream")],
+        "open": [Scenario.declare("server", qps=40, duration="60 s")],
+        "at once": [Scenario.declare("offline")],
+    }
+    for name, scenarios in ours.items():
+        for one in scenarios:
+            far = distance(published.select(selector), Task(traffic=one.label))
+            assert verdicts(far)["traffic"] == ("same" if name == kind else "differs"), one.label
+    assert verdicts(distance(published.select(selector), Task(traffic="as it comes")))["traffic"] == "unknown"
 
 
 def test_a_task_in_the_same_words_still_transfers_no_figure(published):

@@ -43,6 +43,13 @@ def test_q1_who_leads_llama2_70b_server_in_v51(procure, data):
     assert (len(b200), {one["band"] for one in b200}) == (11, {b200[0]["band"]})
 
 
+def test_a_shortlist_says_that_neighbouring_bands_may_be_tied(procure, data):
+    asked = ("shortlist", data / V51, "--benchmark", "llama2-70b-99.9", "--scenario", "Server")
+    _, out, _ = procure(*asked)
+    assert "Neighbouring bands may be tied at their edge as well." in out
+    assert "are not told apart at their edge" in out
+
+
 @pytest.mark.parametrize(
     ("selector", "figure"),
     [("5.1-0065/llama2-70b-99.9/Server", "3,189.08"), ("5.1-0073/llama2-70b-99.9/Server", "12,701.4")],

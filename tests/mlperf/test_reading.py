@@ -4,7 +4,9 @@ from collections import Counter
 
 import pytest
 
-from pytest_procure.mlperf import MlperfError, Score, load_results
+from pytest_procure.mlperf import Applied, MlperfError, Score, derive, load_results
+from pytest_procure.mlperf.files import MOST_FINDINGS, PARSED_LIMIT
+from pytest_procure.mlperf.reading import MOST_ROWS
 
 ROW = {
     "ID": "5.1-0001",
@@ -313,3 +315,66 @@ def test_a_selector_finds_a_result_by_platform_submitter_and_round(published):
     by_id = published.select("5.1-0047/whisper/offline")
     assert published.select("v5.1@Google:B200-SXM-180GBx8_TRT/whisper/Offline") is by_id
     assert published.select("5.1@5.1-0047/whisper/Offline/whisper") is by_id
+
+
+def test_a_file_loaded_twice_counts_once_and_says_so(data):
+    once = load_results(data / "v5.1.summary_results.json.gz")
+    twice = load_results(data / "v5.1.summary_results.json.gz", data / "v5.1.summary_results.json.gz")
+    assert len(twice.rows) == len(once.rows)
+    assert codes(twice)["duplicate"] == len(once.rows)
+
+
+def test_two_files_that_contradict_take_the_number_away_and_name_both(tmp_path):
+    for name, number in (("a.json", 100.0), ("b.json", 101.0)):
+        (tmp_path / name).write_text(json.dumps([ROW | {"Performance_Result": number}]), "utf-8")
+    results = load_results(tmp_path / "a.json", tmp_path / "b.json")
+    assert [one.score for one in results.rows] == [None]
+    (found,) = results.findings
+    assert (found.code, found.file) == ("contradiction", "b.json")
+    assert "a.json row 0" in found.message
+
+
+def test_a_column_that_stands_twice_in_a_csv_is_not_read(tmp_path, data):
+    head, first = (data / "v5.0-unofficial.summary.csv").read_text("utf-8").splitlines()[:2]
+    (tmp_path / "summary.csv").write_text(f"{head},Result\n{first},999", "utf-8")
+    results = load_results(tmp_path / "summary.csv")
+    assert [one.score for one in results.rows] == [None]
+    assert codes(results)["repeated-column"] == 1
+
+
+@pytest.mark.parametrize("changes", [{"Nodes": 1e308}, {"a#": 1e300, "Nodes": 1e300}, {"Nodes": 10**400}])
+def test_a_count_beyond_all_systems_is_a_finding(load, changes):
+    results = load(**changes)
+    assert codes(results)["bad-number"]
+    assert isinstance(derive(results.rows[0], "node"), Applied)
+    assert str(derive(results.rows[0], "accelerator"))
+
+
+@pytest.mark.parametrize("value", [5e-324, 1e300])
+def test_a_score_beyond_all_systems_is_no_score(load, value):
+    results = load(Performance_Result=value)
+    assert results.rows[0].score is None
+    assert codes(results) == {"no-score": 1}
+
+
+@pytest.mark.parametrize("key", ["Accuracy", "Accelerator", "Notes", "weight_data_types", "Submitter"])
+def test_a_cell_longer_than_any_real_one_is_not_read(load, key):
+    results = load(**{key: "a" * 200_000})
+    assert [one.key for one in results.findings if one.code == "too-long"] == [key]
+
+
+def test_a_list_of_a_million_zeros_is_a_few_findings_and_a_sum(tmp_path):
+    path = tmp_path / "t.json"
+    path.write_bytes(gzip.compress(b"[" + b"0," * 1_000_000 + b"0]"))
+    results = load_results(path)
+    assert len(results.findings) == MOST_FINDINGS + 2
+    assert [one.message for one in results.findings[-2:]] == [
+        f"only {MOST_ROWS:,} rows are read",
+        f"{MOST_ROWS + 1 - MOST_FINDINGS:,} more findings are not listed",
+    ]
+
+
+def test_a_table_larger_than_any_real_one_is_refused_whole(tmp_path):
+    path = tmp_path / "t.json"
+    path.write_bytes(gzip.compress(b"[" + b"0," * (PARSED_LIMIT // 2) + b"0]"))
+    assert codes(load_results(path)) == {"too-large": 1}

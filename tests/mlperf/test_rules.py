@@ -228,6 +228,13 @@ def test_what_is_kept_off_a_shortlist_is_kept_off_by_rule(published):
     assert {drop.rule.rule: drop.result for drop in made.dropped} == odd
 
 
+def test_an_unofficial_round_is_kept_off_a_shortlist(published):
+    one = replace(published.select(B200), origin="unofficial")
+    made = shortlist([one], Filters("llama2-70b-99.9", "Server"))
+    assert made.entries == ()
+    assert [drop.rule.rule for drop in made.dropped] == ["verified"]
+
+
 def test_open_results_of_other_models_are_not_ranked_with_the_benchmarks_own(published):
     made = shortlist(published.rows, Filters("llama2-70b-99.9", "Server", round="v5.1", division="open"))
     assert made.entries == ()

@@ -32,6 +32,12 @@ def test_results_within_the_noise_of_a_bands_first_are_one_band(published):
     assert made.bands[0].spread == pytest.approx(1000 / 945 - 1)
 
 
+def test_neighbours_across_an_edge_within_the_noise_are_not_told_apart(published):
+    rows = systems(published.select(B200), 1000, 945, 940, 800, 790)
+    made = shortlist(rows, Filters("llama2-70b-99.9", "Server"))
+    assert [band.edge for band in made.bands] == [pytest.approx(945 / 940 - 1), None, None]
+
+
 def test_latencies_band_from_the_shortest(published):
     one = published.select("5.1-0036/resnet/MultiStream")
     made = shortlist(systems(one, 30, 10, 20), Filters("resnet", "MultiStream"))
