@@ -275,7 +275,7 @@ def test_a_pilot_under_load_measures_the_design_effect(suite):
     """)
     said = told(suite, "--procure-pilot", "400")
     assert "pilot of 400 requests, not judged" in said
-    assert "within 500 ms, the pilot's design effect of 1." in said
+    assert "within 500 ms, the pilot's design effect of " in said
     assert "`--procure-pilot" not in said
 
 
