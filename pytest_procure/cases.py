@@ -216,6 +216,7 @@ def check_slice(chosen: object) -> None:
             f"the `dataset_slice` fixture gave {type(chosen).__name__}; expected a slice, as `Dataset.slice` "
             "makes one"
         )
+    chosen.check_unchanged()  # the digest is of what it is now, before a candidate has it in hand
 
 
 def check_labels(dataset: Dataset, bars: Sequence[Bar]) -> None:

@@ -1,0 +1,152 @@
+"""Ways to a green session that is not deserved, each of them shut."""
+
+import pytest
+
+GOOD = """
+@pytest.mark.bar("accuracy", at_least=0.9)
+def test_good(procure):
+    procure.run()
+"""
+
+
+def test_our_mark_on_a_test_without_procure_is_a_usage_error(suite):
+    suite.offers(good=1.0)
+    suite.tests(
+        GOOD
+        + """
+@pytest.mark.bar("accuracy", at_least=0.9)
+def test_nothing():
+    pass
+"""
+    )
+    assert "the test does not ask for `procure`" in suite.mistake()
+
+
+@pytest.mark.parametrize(("written", "meant"), [("bars", "bar"), ("scenarios", "scenario")])
+def test_a_mistyped_mark_is_a_usage_error_with_the_nearest_name(suite, written, meant):
+    suite.offers(good=1.0)
+    suite.tests(GOOD.replace("mark.bar", f"mark.{written}") + "    assert procure.candidate\n")
+    assert f"did you mean `{meant}`?" in suite.mistake("-W", "ignore")
+
+
+def test_a_file_that_is_skipped_as_a_whole_keeps_the_session_red(suite):
+    suite.offers(good=1.0)
+    suite.tests(GOOD)
+    suite.tests('pytest.skip("not today", allow_module_level=True)', name="test_more.py")
+    ended = suite.run()
+    assert ended.status == 1
+    assert "test_more.py was skipped" in ended.words
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "result.accuracy >= 0",
+        "result.error_rate <= 1",
+        "not result.accuracy >= 0.99",
+        "result.latency.p95 > ms(0.0001)",
+    ],
+)
+def test_an_assert_that_every_offer_meets_is_no_bar(suite, condition):
+    suite.offers(weak=0.5)
+    suite.tests(f"""
+        def test_it(procure):
+            result = procure.run()
+            assert {condition}
+        """)
+    assert suite.run().status == 1
+
+
+def test_an_output_with_an_equality_of_its_own_is_not_compared(suite):
+    suite.conftest("""
+        class Right:
+            def __eq__(self, other):
+                return True
+            __hash__ = None
+
+        @pytest.hookimpl(optionalhook=True)
+        def pytest_procure_candidates():
+            return [Candidate("sly", backend=lambda inputs: [Right() for _ in inputs])]
+
+        @pytest.hookimpl(optionalhook=True)
+        def pytest_procure_datasets():
+            return {"numbers": numbers}
+        """)
+    suite.tests(GOOD)
+    ended = suite.run()
+    assert ended.status == 1
+    assert "an output of type Right says itself what it equals" in ended.words
+
+
+def test_a_candidate_that_changes_its_inputs_measures_nothing(suite):
+    suite.conftest("""
+        def spoil(inputs):
+            for item in inputs:
+                item[:] = 0
+            return [0 for _ in inputs]
+
+        @pytest.hookimpl(optionalhook=True)
+        def pytest_procure_candidates():
+            return [Candidate("spoiler", backend=spoil)]
+
+        @pytest.hookimpl(optionalhook=True)
+        def pytest_procure_datasets():
+            inputs = [np.arange(3) + k for k in range(100)]
+            return {"lists": Dataset.from_arrays("lists", inputs=inputs, references=[0] * 100)}
+        """)
+    suite.tests(GOOD)
+    ended = suite.run()
+    assert ended.status == 1
+    assert "were changed during the run" in ended.words
+
+
+def test_a_list_that_is_filled_after_it_was_given_is_no_answer(suite):
+    suite.conftest("""
+        given = []
+
+        def late(inputs):
+            for asked, answer in given:
+                answer[:] = [int(x) % 10 for x in asked]
+            answer = [None] * len(inputs)
+            given.append((list(inputs), answer))
+            return answer
+
+        @pytest.hookimpl(optionalhook=True)
+        def pytest_procure_candidates():
+            return [Candidate("late", backend=late)]
+
+        @pytest.hookimpl(optionalhook=True)
+        def pytest_procure_datasets():
+            return {"numbers": numbers}
+        """)
+    suite.tests(GOOD)
+    assert suite.run().status == 1
+
+
+def test_a_candidate_that_cannot_be_closed_is_not_held_against_the_next(suite):
+    suite.conftest("""
+        class Loaded:
+            device, releases_gil = "cpu", False
+            def predict(self, inputs):
+                return np.asarray(inputs) % 10
+            def describe(self):
+                return {}
+            def close(self):
+                raise ZeroDivisionError("no handle")
+
+        class Fragile:
+            def load(self, base):
+                return Loaded()
+
+        @pytest.hookimpl(optionalhook=True)
+        def pytest_procure_candidates():
+            return [Candidate("fragile", backend=Fragile()), Candidate("good", backend=answers(1.0))]
+
+        @pytest.hookimpl(optionalhook=True)
+        def pytest_procure_datasets():
+            return {"numbers": numbers}
+        """)
+    suite.tests(GOOD)
+    ended = suite.run("--procure-report")
+    assert ended.status == 0, ended.text
+    assert "`fragile` could not be closed" in " ".join(ended.record["notes"])
