@@ -42,7 +42,7 @@ def corpus(what: Metric, run: Execution) -> Measurement:
     distinct, ranks = np.unique(clusters, return_inverse=True)
 
     def over(kept: NDArray[np.intp]) -> float:
-        told = [None if references is None else references[items[i]] for i in kept]
+        told = [None if references is None else references[int(items[i])] for i in kept]
         return _number(function, [outputs[i] for i in kept], told, name)
 
     everything = np.arange(len(items))
