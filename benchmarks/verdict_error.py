@@ -6,7 +6,7 @@ Simulates offers, lets the product's own judge decide them, and prints Markdown:
 acceptances beside other rules' (point value, Wilson, bootstrap, LoadGen's early stopping), the share of right
 ones, and the requests that each rule needed. The exit status is 1 if the judge wrongly accepts more than 6 %
 + 2 standard errors anywhere, nominal 5 %. Latency limits are exact: the queue's own distribution
-(Pollaczek-Khinchine, by FFT). The full run takes about 40 minutes of one core; progress goes to stderr.
+(Pollaczek-Khinchine, by FFT). The full run takes about half an hour of one core; progress goes to stderr.
 """
 
 from __future__ import annotations
