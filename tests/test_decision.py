@@ -289,6 +289,9 @@ def test_rows_of_small_delays_count_near_the_limit():
     assert decision.design_effect > 100
 
 
-def test_a_run_in_which_few_requests_would_exceed_the_limit_has_no_exemption():
-    decision = decide(p95(in_two_halves(1_400)), "at most", ms(1000), POLICY)
+def test_rows_within_sight_of_a_far_limit_count():
+    stalls = [100 * MILLISECOND] * 90
+    values = [MILLISECOND] * 1_000 + stalls + [MILLISECOND] * 910
+    decision = decide(p95(values), "at most", ms(1000), POLICY)
     assert not decision.accept
+    assert decision.design_effect > 90

@@ -24,7 +24,7 @@ def latencies(basis: Latencies, sense: Sense, bar: Decimal, policy: Policy) -> D
         return undecided(why)
     low, high = _percentile_range(basis, policy)
     within = values <= limit if sense == "at most" else values < limit
-    effect, df = latency_effect(values, limit, 1 - basis.q, policy)
+    effect, df = latency_effect(values, limit, policy)
     n_effective = stats.effective_n(n, effect, df, confidence=policy.confidence)
     share = float(within.mean())
     bounds = stats.round_outward(
@@ -51,19 +51,14 @@ def in_rows(n: int, effect: float, policy: Policy) -> str:
     )
 
 
-def latency_effect(values: NDArray[np.int64], limit: int, tail: Decimal, policy: Policy) -> tuple[float, int]:
-    """Give the design effect of "within the limit": the bar's own, and the bulk's where the bulk is near it.
+def latency_effect(values: NDArray[np.int64], limit: int, policy: Policy) -> tuple[float, int]:
+    """Give the design effect of "within the limit": the larger of the bar's own and of the slow requests'.
 
     A short lucky run holds too few requests over the limit to show how they cluster; the slowest tenth stands
-    in for them. Where even that tenth lies far below the limit, its rows tell of small delays only; that
-    counts once the run is long enough that an offer at its bar, with a share of `tail` over the limit, would
-    have shown many of them.
+    in for them, or, where even that lies far below the limit, what is within sight of it.
     """
-    near = stats.percentile(values, 0.9) * policy.far > limit
-    if near or len(values) * tail < policy.far_least:
-        return stats.latency_design_effect(values, limit)
-    effect = stats.batch_design_effect(values > limit, [b for b in BATCHES if b <= len(values)])
-    return (1.0, min(BATCHES) - 1) if effect is None else (max(1.0, effect[0]), effect[1])
+    batches = [b for b in BATCHES if b <= len(values)]
+    return stats.latency_design_effect(values, limit, batches, far=policy.far)
 
 
 def _percentile_range(basis: Latencies, policy: Policy) -> tuple[Decimal | None, Decimal | None]:

@@ -15,8 +15,7 @@ class Policy:
     min_clusters: int = 20
     min_effective: int = 100  # latency: requests' worth of independent information
     min_under_load: int = 200  # latency: requests, where arrivals do not wait for answers
-    far: float = 20.0  # latency: a limit this many times the run's own p90 is not near the bulk,
-    far_least: int = 75  # in a run in which an offer at its bar has this many requests over the limit
+    far: float = 20.0  # latency: requests this many times below the limit are not within sight of it
     candidates: int = 1  # that share a consumer's risk, because any of them may be awarded
 
     @property

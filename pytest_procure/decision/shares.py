@@ -79,7 +79,7 @@ def goodput(basis: Goodput, sense: Sense, bar: Decimal, policy: Policy) -> Decis
     found = stats.batch_design_effect(~basis.good, [b for b in BATCHES if b <= n])
     effect, df = (1.0, min(BATCHES) - 1) if found is None else (max(1.0, found[0]), found[1])
     if basis.values is not None:
-        near, near_df = latency_effect(basis.values, basis.limit, 1 - bar, policy)
+        near, near_df = latency_effect(basis.values, basis.limit, policy)
         if near > effect:
             effect, df = near, near_df
     if basis.share.design_effect > effect and basis.share.df is not None:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from pytest_procure.candidates import HourlyPrice, RequestPrice, TokenPrice
 from pytest_procure.driver.log import Int64
+from pytest_procure.stats import exact_sum
 from pytest_procure.units import Quantity
 
 from .execution import Execution
@@ -88,7 +89,7 @@ def _good_by_launch(what: Metric, run: Execution) -> NDArray[np.float64]:
     scores = run.scores[SCORERS[what.name]]
     ends = np.cumsum([len(log.samples) for log in run.logs])[:-1]
     answered = [int(log.ok.sum()) * log.samples_per_query for log in run.logs]
-    sums = [float(part.sum()) for part in np.split(scores, ends)]
+    sums = [exact_sum(part) for part in np.split(scores, ends)]
     return np.array([total / n if n else 0.0 for total, n in zip(sums, answered, strict=True)])
 
 

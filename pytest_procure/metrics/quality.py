@@ -11,7 +11,7 @@ from pytest_procure.datasets import DatasetSlice, Scorer
 from pytest_procure.driver.log import RequestLog, Status
 from pytest_procure.errors import DataError
 from pytest_procure.scenarios import queries
-from pytest_procure.stats import cluster_design_effect
+from pytest_procure.stats import cluster_design_effect, exact_sum, unseen_cluster_effect
 from pytest_procure.units import Quantity
 
 from .corpus import corpus
@@ -19,9 +19,6 @@ from .execution import Execution
 from .failures import serial_effect
 from .measurement import Anytime, Curtailed, Measurement, Share, unmeasurable
 from .metric import Metric
-
-#: Clusters that are not all right, and not all wrong, before their spread is taken from them.
-TELLING = 30
 
 
 def score(logs: tuple[RequestLog, ...], chosen: DatasetSlice, scorer: Scorer) -> NDArray[np.float64]:
@@ -77,30 +74,16 @@ def quality(what: Metric, run: Execution) -> Measurement:
 
 def _looked_at(what: Metric, scores: NDArray[np.float64], run: Execution) -> Measurement:
     """Measure a run that was looked at while it went on."""
-    total, n = float(scores.sum()), len(scores)
+    right, n = exact_sum(scores), len(scores)
     planned = queries(run.scenario, len(run.slice))
-    basis: Curtailed | Anytime = Curtailed(total, n, planned, *serial_effect(run.failed))
+    basis: Curtailed | Anytime = Curtailed(right, n, planned, *serial_effect(run.failed))
     if run.scenario.stopping == "anytime":
         if not np.isin(scores, (0, 1)).all():
             return unmeasurable(what, 'graded scores have no bounds for `stopping="anytime"`')
         if run.failed.any():
             return unmeasurable(what, 'failures come in rows; `stopping="anytime"` has no bounds for that')
-        basis = Anytime(int(total), n)
-    return Measurement(what, Quantity.of(round(total / n, 12)), n, "samples", basis)
-
-
-def _floor(scores: NDArray[np.float64], groups: NDArray[np.int64]) -> float:
-    """Give the design effect below which clusters must not be taken to lie.
-
-    Close to 0 or 1 a handful of clusters holds all that differs, and their spread is a guess. Until enough of
-    them do, each cluster counts as one sample, which no correlation inside it can make too many.
-    """
-    sizes = np.bincount(groups)
-    totals = np.bincount(groups, weights=scores)
-    imperfect, hit = int((totals < sizes).sum()), int((totals > 0).sum())
-    return (
-        float((sizes.astype(np.float64) ** 2).sum() / len(scores)) if min(imperfect, hit) < TELLING else 1.0
-    )
+        basis = Anytime(int(right), n)
+    return Measurement(what, Quantity.of(round(right / n, 12)), n, "samples", basis)
 
 
 def share_of(scores: NDArray[np.float64], items: NDArray[np.int64], run: Execution) -> Share:
@@ -114,11 +97,11 @@ def share_of(scores: NDArray[np.float64], items: NDArray[np.int64], run: Executi
         effect, df = float(len(scores)), 1  # all of them tell as much as one
     elif distinct < len(scores):
         effect, df = cluster_design_effect(scores, groups)
-        effect = max(effect, _floor(scores, groups))
+        effect = max(effect, unseen_cluster_effect(scores, groups))
     # Failures under load come in rows; where there are some, the answers are no independent draws either.
     # A query that fails takes all its samples along.
     serial, serial_df = serial_effect(np.repeat(run.failed, len(scores) // len(run.failed)))
     if serial > effect:
         effect, df = serial, serial_df
     clustered = distinct if distinct < len(scores) else None
-    return Share(float(scores.sum()), len(scores), max(1.0, effect), df, clustered)
+    return Share(exact_sum(scores), len(scores), max(1.0, effect), df, clustered)

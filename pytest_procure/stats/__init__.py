@@ -7,8 +7,14 @@ a function says otherwise: a two-sided 95 % interval is `confidence=0.975`. Boun
 
 from __future__ import annotations
 
+from pytest_procure.stats._sums import total as exact_sum
 from pytest_procure.stats.bounds import Bounds, round_outward
-from pytest_procure.stats.effects import batch_design_effect, cluster_design_effect, latency_design_effect
+from pytest_procure.stats.effects import (
+    batch_design_effect,
+    cluster_design_effect,
+    latency_design_effect,
+    unseen_cluster_effect,
+)
 from pytest_procure.stats.jackknife import jackknife_bounds
 from pytest_procure.stats.launches import launch_mean_bounds, launch_mean_p_value
 from pytest_procure.stats.multiplicity import holm
@@ -36,6 +42,7 @@ __all__ = [
     "confidence_sequence",
     "contrast_bounds",
     "effective_n",
+    "exact_sum",
     "fieller_ratio",
     "graded_bounds",
     "holm",
@@ -54,5 +61,6 @@ __all__ = [
     "share_bounds",
     "share_p_value",
     "stratified_share",
+    "unseen_cluster_effect",
     "upper_rank",
 ]

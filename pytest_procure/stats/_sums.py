@@ -14,9 +14,13 @@ import numpy as np
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+_WHOLE = 2.0**53
+
 
 def total(values: npt.NDArray[np.float64]) -> float:
     """Return the sum of `values`, rounded once."""
+    if values.size and np.abs(values).max() * values.size < _WHOLE and (values == np.rint(values)).all():
+        return float(values.sum())  # counts add up exactly in any order, and 40 times quicker
     return math.fsum(values.tolist())
 
 

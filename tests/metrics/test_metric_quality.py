@@ -122,9 +122,14 @@ def test_without_references_nothing_can_be_scored():
         score((answered([0]),), chosen, scorer)
 
 
-def test_until_thirty_clusters_differ_each_counts_as_one_sample():
+def test_clusters_that_are_all_right_count_as_one_sample_each():
     clusters = np.arange(ITEMS) // 2
-    few = [1] * 90 + [1, 0] * 5  # 5 of 50 clusters are not all right, and none is all wrong
-    assert of(few, clusters=clusters).basis.design_effect == pytest.approx(2.0)
+    assert of([1] * ITEMS, clusters=clusters).basis.design_effect == pytest.approx(2.0)
+
+
+def test_few_clusters_that_differ_count_for_less_than_many():
+    clusters = np.arange(ITEMS) // 2
+    few = [1] * 98 + [1, 0]  # 1 of 50 clusters is not all right, and none is all wrong
     many = [1, 0] * 40 + [1] * 20  # 40 of 50: their spread tells
-    assert of(many, clusters=clusters).basis.design_effect < 1.5
+    assert of(few, clusters=clusters).basis.design_effect > 1.4
+    assert of(many, clusters=clusters).basis.design_effect < 1.1
