@@ -274,7 +274,7 @@ class Outages:
         gaps = rng.geometric(1 / (1 + mean), (runs, rows)) - 1
         begins = np.cumsum(gaps + length, axis=1) - length
         amid = rng.random(runs) < 1 - good
-        begins -= np.where(amid, gaps[:, 0] + rng.integers(length, size=runs), 0)[:, None]
+        begins -= np.where(amid, gaps[:, 0] + rng.integers(length, size=runs), -1)[:, None]
         failed = np.zeros((runs, n), dtype=np.bool_)
         each, places = np.nonzero(begins < n)
         for step in range(length):
