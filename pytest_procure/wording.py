@@ -107,8 +107,15 @@ def rule(finding: Finding, policy: Policy) -> str:
     )
     return (
         f"Decision rule: {_how(basis, finding)} against {limit}. If this offer were exactly at the bar, this "
-        f"rule would wrongly accept it {wrongly}."
+        f"rule would wrongly accept it {wrongly}{_proviso(finding)}."
     )
+
+
+def _proviso(finding: Finding) -> str:
+    """Say what the risk holds for, where a run may hold nothing of what matters."""
+    if finding.bar.metric.name != "error_rate":
+        return ""
+    return ", as far as failures do not come in rows so rare that a run of this length may hold none"
 
 
 def _end_that_decides(finding: Finding) -> str:
@@ -302,7 +309,8 @@ def decision_rule(policy: Policy) -> list[str]:
     latency = (
         "A latency percentile is decided as the share of requests within the limit, counted from the "
         "scheduled time. Latencies come in rows: the design effect is the larger of the bar's own and that "
-        f"of the slowest tenth, from batch means; acceptance takes {policy.min_effective} requests' worth of "
+        f"of the slowest tenth, or of what is slower than a {policy.far:g}th of the limit where that is less, "
+        f"from batch means; acceptance takes {policy.min_effective} requests' worth of "
         f"independent information and, under load, {policy.min_under_load} requests."
     )
     quality = "Quality comes first: speed and cost of answers that are not good enough decide nothing."

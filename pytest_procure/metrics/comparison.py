@@ -20,6 +20,8 @@ from .throughput import rates
 #: Pairs of blocks in a comparison, and the fewest that give a verdict on speed.
 BLOCKS = 10
 MINIMUM_PAIRS = 5
+#: Of its requests, the most that a reference may fail in: against one that is broken anything looks good.
+SOUND = 0.01
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +51,10 @@ def compare(what: Metric, other: Against, ours: Execution, theirs: Execution) ->
         if any(launch.hung for launch in run.launches):
             # What was not asked any more would count for neither, and so hide the failure.
             return unmeasurable(named, f"a call of `{run.candidate.name}` did not return")
+    failed = int(theirs.failed.sum())
+    if failed > SOUND * theirs.requests:
+        said = f"`{theirs.candidate.name}` failed in {failed:,} of {theirs.requests:,} requests"
+        return unmeasurable(named, f"{said}, so it is no measure for others")
     if what.kind == "quality":
         return _scores(what, named, other, ours, theirs)
     if what.kind == "cost":

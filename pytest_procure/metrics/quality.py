@@ -11,7 +11,7 @@ from pytest_procure.datasets import DatasetSlice, Scorer
 from pytest_procure.driver.log import RequestLog, Status
 from pytest_procure.errors import DataError
 from pytest_procure.scenarios import queries
-from pytest_procure.stats import cluster_design_effect, exact_sum, unseen_cluster_effect
+from pytest_procure.stats import cluster_design_effect, exact_sum
 from pytest_procure.units import Quantity
 
 from .corpus import corpus
@@ -19,6 +19,9 @@ from .execution import Execution
 from .failures import serial_effect
 from .measurement import Anytime, Curtailed, Measurement, Share, unmeasurable
 from .metric import Metric
+
+#: Wholly wrong clusters that a lucky run may just have missed, when their spread is taken from it.
+UNSEEN = 0.5
 
 
 def score(logs: tuple[RequestLog, ...], chosen: DatasetSlice, scorer: Scorer) -> NDArray[np.float64]:
@@ -96,8 +99,7 @@ def share_of(scores: NDArray[np.float64], items: NDArray[np.int64], run: Executi
     if distinct == 1 < len(scores):
         effect, df = float(len(scores)), 1  # all of them tell as much as one
     elif distinct < len(scores):
-        effect, df = cluster_design_effect(scores, groups)
-        effect = max(effect, unseen_cluster_effect(scores, groups))
+        effect, df = cluster_design_effect(scores, groups, unseen=UNSEEN)
     # Failures under load come in rows; where there are some, the answers are no independent draws either.
     # A query that fails takes all its samples along.
     serial, serial_df = serial_effect(np.repeat(run.failed, len(scores) // len(run.failed)))

@@ -13,7 +13,6 @@ from pytest_procure.stats.effects import (
     batch_design_effect,
     cluster_design_effect,
     latency_design_effect,
-    unseen_cluster_effect,
 )
 from pytest_procure.stats.jackknife import jackknife_bounds
 from pytest_procure.stats.launches import launch_mean_bounds, launch_mean_p_value
@@ -61,6 +60,5 @@ __all__ = [
     "share_bounds",
     "share_p_value",
     "stratified_share",
-    "unseen_cluster_effect",
     "upper_rank",
 ]

@@ -19,9 +19,15 @@ _WHOLE = 2.0**53
 
 def total(values: npt.NDArray[np.float64]) -> float:
     """Return the sum of `values`, rounded once."""
-    if values.size and np.abs(values).max() * values.size < _WHOLE and (values == np.rint(values)).all():
-        return float(values.sum())  # counts add up exactly in any order, and 40 times quicker
-    return math.fsum(values.tolist())
+    return float(values.sum()) if _counts(values) else math.fsum(values.tolist())
+
+
+def _counts(values: npt.NDArray[np.float64]) -> bool:
+    """Whether they are whole and few enough to add up exactly in any order, which is 40 times quicker."""
+    for part in (values[:16], values):  # most that are not whole show it at once
+        if (part != np.rint(part)).any():
+            return False
+    return values.size == 0 or max(values.max(), -values.min()) * values.size < _WHOLE
 
 
 def mean(values: npt.NDArray[np.float64]) -> float:

@@ -452,3 +452,21 @@ def test_one_after_the_other_the_same_drift_would_call_them_different():
     turns = np.exp(np.linspace(0, 0.05, 2 * BLOCKS))
     measured = compare(P95, RATIO, timed(10 * turns[:BLOCKS]), timed(10 * turns[BLOCKS:], "ref"))
     assert at_most(measured, "1").high < 1
+
+
+# A reference that is broken
+
+
+@pytest.mark.parametrize("what", [ACCURACY, P95], ids=str)
+def test_a_reference_that_failed_is_no_measure(what):
+    status = [Status.OK] * 98 + [Status.ERROR] * 2
+    sound = right([1.0] * 100)
+    broken = blocks(log([1] * 100, status=status), scores={"accuracy": [1.0] * 98 + [0.0] * 2}, name="ref")
+    measured = compare(what, RATIO, sound, broken)
+    assert measured.basis.reason == "`ref` failed in 2 of 100 requests, so it is no measure for others"
+
+
+def test_a_candidate_that_failed_is_measured():
+    status = [Status.OK] * 98 + [Status.ERROR] * 2
+    broken = blocks(log([1] * 100, status=status), scores={"accuracy": [1.0] * 98 + [0.0] * 2})
+    assert compare(ACCURACY, RATIO, broken, right([1.0] * 100, name="ref")).estimate == Quantity.of(0.98)

@@ -236,3 +236,43 @@ def test_a_queue_exactly_at_its_bar_is_seldom_accepted():
 def test_a_value_outside_the_domain_is_named_with_what_was_expected(call, message):
     with pytest.raises(DomainError, match=message):
         call()
+
+
+def by_hand(values, clusters, value, unseen=0.5):
+    """Add `unseen` clusters of one value to the sums, as the formula stands on paper."""
+    sizes = {label: clusters.count(label) for label in set(clusters)}
+    totals = {label: sum(v for v, c in zip(values, clusters, strict=True) if c == label) for label in sizes}
+    m = sum(s * s for s in sizes.values()) / len(values)
+    n, groups = len(values) + unseen * m, len(sizes) + unseen
+    mean = (sum(values) + unseen * m * value) / n
+    between = sum((totals[c] - mean * sizes[c]) ** 2 for c in sizes) + unseen * (m * (value - mean)) ** 2
+    within = sum((v - mean) ** 2 for v in values) + unseen * m * (value - mean) ** 2
+    return groups / (groups - 1) * between / n**2 / (within / (n - 1) / n)
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from([0.0, 0.25, 1.0]), st.integers(0, 5)), min_size=3, max_size=40).filter(
+        lambda rows: len({c for _, c in rows}) > 1 and len({v for v, _ in rows}) > 1
+    )
+)
+def test_half_a_cluster_that_is_all_wrong_or_all_right_is_added_to_the_sums(rows):
+    values, clusters = [v for v, _ in rows], [c for _, c in rows]
+    plain, df = cluster_design_effect(values, clusters)
+    most = sum(clusters.count(c) ** 2 for c in set(clusters)) / len(rows)
+    imagined = max(by_hand(values, clusters, 0.0), by_hand(values, clusters, 1.0))
+    assert cluster_design_effect(values, clusters, unseen=0.5) == (
+        pytest.approx(max(plain, min(most, imagined))),
+        df,
+    )
+
+
+def test_a_far_limit_leaves_out_what_is_far_below_it():
+    values = [1] * 1000 + [3] * 1000
+    assert latency_design_effect(values, 1000)[0] > 100
+    assert latency_design_effect(values, 1000, far=20) == (1.0, 4)
+    assert latency_design_effect(values, 59, far=20)[0] > 100
+
+
+def test_slow_rows_within_sight_of_a_far_limit_count():
+    values = [1] * 1000 + [100] * 90 + [1] * 910
+    assert latency_design_effect(values, 1000, far=20)[0] > 90
