@@ -308,9 +308,9 @@ def decision_rule(policy: Policy) -> list[str]:
     )
     latency = (
         "A latency percentile is decided as the share of requests within the limit, counted from the "
-        "scheduled time. Latencies come in rows: the design effect is the larger of the bar's own and that "
-        f"of the slowest tenth, or of what is slower than a {policy.far:g}th of the limit where that is less, "
-        f"from batch means; acceptance takes {policy.min_effective} requests' worth of "
+        "scheduled time. Latencies come in rows: the design effect is the larger of the bar's own and "
+        f"that of the slowest tenth, or of what is slower than a {policy.far:g}th of the limit where that is "
+        f"less, from batch means; acceptance takes {policy.min_effective} requests' worth of "
         f"independent information and, under load, {policy.min_under_load} requests."
     )
     quality = "Quality comes first: speed and cost of answers that are not good enough decide nothing."

@@ -47,14 +47,9 @@ def against(what: Metric, other: Against) -> Metric:
 def compare(what: Metric, other: Against, ours: Execution, theirs: Execution) -> Measurement:
     """Measure one metric of a candidate against another's. Both have answered the same items."""
     named = against(what, other)
-    for run in (ours, theirs):
-        if any(launch.hung for launch in run.launches):
-            # What was not asked any more would count for neither, and so hide the failure.
-            return unmeasurable(named, f"a call of `{run.candidate.name}` did not return")
-    failed = int(theirs.failed.sum())
-    if failed > SOUND * theirs.requests:
-        said = f"`{theirs.candidate.name}` failed in {failed:,} of {theirs.requests:,} requests"
-        return unmeasurable(named, f"{said}, so it is no measure for others")
+    unsound = _unsound(ours, theirs)
+    if unsound:
+        return unmeasurable(named, unsound)
     if what.kind == "quality":
         return _scores(what, named, other, ours, theirs)
     if what.kind == "cost":
@@ -67,6 +62,19 @@ def compare(what: Metric, other: Against, ours: Execution, theirs: Execution) ->
     logs = np.log(mine / its)
     ratio = Quantity.of(round(float(np.exp(logs.mean())), 12))
     return Measurement(named, ratio, len(logs), "pairs of blocks", Pairs(logs, MINIMUM_PAIRS))
+
+
+def _unsound(ours: Execution, theirs: Execution) -> str:
+    """Say why the two runs cannot be held against each other, or nothing."""
+    for run in (ours, theirs):
+        if any(launch.hung for launch in run.launches):
+            # What was not asked any more would count for neither, and so hide the failure.
+            return f"a call of `{run.candidate.name}` did not return"
+    failed = int(theirs.failed.sum())
+    if failed > SOUND * theirs.requests:
+        said = f"`{theirs.candidate.name}` failed in {failed:,} of {theirs.requests:,} requests"
+        return f"{said}, so it is no measure for others"
+    return ""
 
 
 def _scores(what: Metric, named: Metric, other: Against, ours: Execution, theirs: Execution) -> Measurement:
