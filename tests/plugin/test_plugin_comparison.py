@@ -347,7 +347,7 @@ def test_a_reference_that_raises_is_shown(suite):
     suite.tests(FEW)
     ended = suite.run("--procure-report")
     assert ended.verdicts == {"test_reads[new]": "inconclusive"}
-    assert "ref got nothing right, so there is no share of it" in ended.words
+    assert "`ref` failed in 40 of 40 requests, so it is no measure for others" in ended.words
     (ref,) = [run for run in ended.results["test_reads[new]"]["runs"] if run["candidate"] == "ref"]
     assert ref["failures"] == {"error": 40}
     assert ref["error_texts"] == ["RuntimeError: out of paper"]
