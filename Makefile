@@ -15,7 +15,7 @@ test: $(VENV)/.test  ## all tests that need Python only
 test-torch: $(VENV)/.test $(VENV)/.torch  ## the torch backend; TORCH=torch==2.13.0 picks a build
 	$(BIN)/python -m pytest tests/backends/test_torch_backend.py
 
-test-browser: $(VENV)/.test $(VENV)/.browser  ## the report in a real Chromium (Debian: apt-get install chromium poppler-utils)
+test-browser: $(VENV)/.test $(VENV)/.browser  ## the report in a real Chromium (Debian: apt-get install chromium poppler-utils libpangoft2-1.0-0)
 	$(BIN)/python -m pytest -m browser
 
 lint: $(VENV)/.test $(VENV)/.lint  ## formatting, lint, types
@@ -28,7 +28,7 @@ format: $(VENV)/.lint
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-bench: $(VENV)/.test  ## what a query costs in the driver itself
+bench: $(VENV)/.test $(VENV)/.loadgen  ## the driver beside MLPerf LoadGen, in pairs (about ten minutes)
 	$(BIN)/python benchmarks/driver.py
 
 clean:
@@ -38,7 +38,7 @@ $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.torch: pyproject.toml | $(VENV)/bin/python
-	$(BIN)/python -m pip install --quiet $(TORCH)
+	$(BIN)/python -m pip install --quiet $(TORCH) safetensors
 	touch $@
 
 # One stamp an extra; it is older than pyproject.toml when the dependencies have changed.

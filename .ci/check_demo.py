@@ -22,6 +22,9 @@ assert abs(accuracy["estimate"]["number"] - 667 / 797) < 1e-9, accuracy
 assert accuracy["high"]["number"] < accuracy["bar"]["number"], accuracy
 for said in ("Accepted", "Not accepted", accuracy["estimate"]["text"], accuracy["high"]["text"]):
     assert said in html, f"the report does not say {said!r}"
+assert len(html.encode()) <= 150 * 1024, f"the report weighs {len(html.encode()) / 1024:.0f} KiB"
+assert (folder / "summary.md").is_file()
+assert (folder / "findings.csv").is_file()
 logs = [run["log"] for q in record["requirements"] for result in q["results"] for run in result["runs"]]
 assert logs, "the demo kept no request logs"
 assert all((folder / log).is_file() for log in logs), logs

@@ -20,9 +20,10 @@ from pytest_procure import Candidate, Dataset, HourlyPrice
 from pytest_procure.bars import declare_bar
 from pytest_procure.cases import Case
 from pytest_procure.decision import Policy
-from pytest_procure.driver.audit import Readings, audit
+from pytest_procure.driver.audit import audit
 from pytest_procure.driver.log import RequestLog, Status
 from pytest_procure.driver.pull import Run
+from pytest_procure.driver.readings import Readings
 from pytest_procure.metrics import Execution
 from pytest_procure.scenarios import Scenario, arrivals, sample_order
 
@@ -64,7 +65,7 @@ def execution(rows: int) -> Execution:
         window_ns=int(completed[-1]),
     )
     now = Readings.take()
-    run = Run(log, audit(log, scenario, before=now, after=now, run_delays_ns=None), conditions={})
+    run = Run(log, audit(log, scenario, before=now, after=now), conditions={})
     scores = {"accuracy": (right[samples] & (status == Status.OK)).astype(np.float64)}
     candidate = Candidate("acme", backend=len, price=HourlyPrice("2 USD", utilisation=0.5))
     return Execution(candidate, scenario, data.slice(), (run,), scores)

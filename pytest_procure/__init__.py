@@ -9,8 +9,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .backends.command import Command as Command
     from .backends.function import Function as Function
+    from .backends.http_json import HttpJson as HttpJson
     from .backends.onnxruntime import OnnxRuntime as OnnxRuntime
+    from .backends.openai import OpenAIEndpoint as OpenAIEndpoint
+    from .backends.pipeline import Pipeline as Pipeline
+    from .backends.pipeline import Stage as Stage
+    from .backends.plugins import backend_named as backend_named
     from .backends.protocol import Answer as Answer
     from .backends.protocol import Backend as Backend
     from .backends.protocol import LoadedBackend as LoadedBackend
@@ -40,12 +46,16 @@ _HOMES = {
     "Answer": "backends.protocol",
     "Backend": "backends.protocol",
     "Candidate": "candidates",
+    "Command": "backends.command",
     "Dataset": "datasets",
     "DatasetSlice": "datasets",
     "Function": "backends.function",
     "HourlyPrice": "candidates",
+    "HttpJson": "backends.http_json",
     "LoadedBackend": "backends.protocol",
     "OnnxRuntime": "backends.onnxruntime",
+    "OpenAIEndpoint": "backends.openai",
+    "Pipeline": "backends.pipeline",
     "Procure": "procure",
     "ProcureError": "errors",
     "PublishedScore": "mlperf.reference",
@@ -53,8 +63,10 @@ _HOMES = {
     "RequestPrice": "candidates",
     "Result": "result",
     "Scenario": "scenarios",
+    "Stage": "backends.pipeline",
     "TokenPrice": "candidates",
     "TorchModule": "backends.torch",
+    "backend_named": "backends.plugins",
     "money": "units",
     "ms": "units",
     "per_second": "units",

@@ -14,7 +14,7 @@ import itertools
 import linecache
 import types
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,9 @@ class Role:
     where: str  # file:line
     negated: bool  # the assert holds when the comparison does not
     optional: bool  # one arm of an `or`: the assert may hold without it
+    unclear: bool = (
+        False  # part of something else (`(a < b) is False`): its truth bears on it in ways unknown
+    )
 
 
 def role(frame: types.FrameType) -> Role | None:
@@ -92,17 +95,21 @@ def _roles(path: str) -> dict[_Position, Role]:
     for node in ast.walk(_tree(path)):
         if isinstance(node, ast.Assert):
             text, where = f"assert {ast.unparse(node.test)}", f"{Path(path).name}:{node.lineno}"
-            for compare, negated, optional in _compares(node.test, negated=False, optional=False):
+            for compare, as_it_stands in _compares(
+                node.test, Role(text, where, negated=False, optional=False)
+            ):
                 position = compare.lineno, compare.end_lineno, compare.col_offset, compare.end_col_offset
-                found[position] = Role(text, where, negated, optional)
+                found[position] = as_it_stands
     return found
 
 
-def _compares(node: ast.AST, *, negated: bool, optional: bool) -> Iterator[tuple[ast.Compare, bool, bool]]:
+def _compares(node: ast.AST, stands: Role) -> Iterator[tuple[ast.Compare, Role]]:
     """Walk a condition; De Morgan decides which arms are optional."""
+    negated, optional, unclear = stands.negated, stands.optional, stands.unclear
     match node:
         case ast.Compare():
-            yield node, negated, optional
+            yield node, stands
+            unclear = True
         case ast.UnaryOp(op=ast.Not()):
             negated = not negated
         case ast.BoolOp(op=operator):
@@ -113,7 +120,10 @@ def _compares(node: ast.AST, *, negated: bool, optional: bool) -> Iterator[tuple
             optional = optional or not negated
         case ast.Call(func=ast.Name(id="all")):
             optional = optional or negated
-        case _:
+        case ast.GeneratorExp() | ast.ListComp() | ast.SetComp() | ast.comprehension() | ast.NamedExpr():
             pass
+        case _:
+            unclear = True
+    inner = replace(stands, negated=negated, optional=optional, unclear=unclear)
     for child in ast.iter_child_nodes(node):
-        yield from _compares(child, negated=negated, optional=optional)
+        yield from _compares(child, inner)

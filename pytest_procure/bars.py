@@ -19,6 +19,7 @@ _EXAMPLES = {
     "duration": "80 ms",
     "number": "0.95",
     "rate": "40 1/s",
+    "token rate": "500 tokens/s",
     "money": "0.0002 USD",
     "energy": "0.5 J",
 }
@@ -200,7 +201,7 @@ def _not_below(bar: Bar, asked: Mapping[str, Any]) -> Bar:
 def _other(what: Metric, name: Any, *, margin: bool) -> Against:
     if not isinstance(name, str):
         raise DeclarationError(f"bar `{what.name}`: expected a candidate's name, not {name!r}")
-    if what.of_corpus or what.kind not in {"quality", "latency", "throughput", "cost"}:
+    if what.stage or what.of_corpus or what.kind not in {"quality", "latency", "throughput", "cost"}:
         raise DeclarationError(f"bar `{what.name}` cannot be compared between candidates")
     return Against(name, margin)
 

@@ -13,10 +13,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Context, Decimal, localcontext
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from .backends.protocol import Backend
-from .errors import DeclarationError
+from .errors import DeclarationError, unknown
+from .isolation.declared import WAYS
 from .units import Quantity, duration, money
 
 if TYPE_CHECKING:  # only suites that name published scores read them
@@ -164,52 +165,79 @@ class RequestPrice(Price):
 
 @dataclass(frozen=True, init=False)
 class TokenPrice(Price):
-    """An endpoint that is paid by the token: `input` and `output` are the prices of `per` tokens each."""
+    """An endpoint that is paid by the token: `input` and `output` are the prices of `per` tokens each.
+
+    `cached_input` is the price of input tokens that the endpoint reports as read from its cache; without one
+    they cost as much as the others.
+    """
 
     input: Decimal
     output: Decimal
+    cached_input: Decimal
     per: int
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - keywords only, the lines of a price sheet
         self,
         *,
         input: Quantity | str,  # noqa: A002 - the word on every price list; nothing here reads from a terminal
         output: Quantity | str,
+        cached_input: Quantity | str | None = None,
         per: int = 1_000_000,
         source: str = "",
         date: str = "",
     ) -> None:
         asked, answered = _amount(input), _amount(output)
-        super().__init__(asked, answered, source=source, date=date)
+        cached = asked if cached_input is None else _amount(cached_input)
+        super().__init__(asked, answered, cached, source=source, date=date)
         if not _is_count(per):
             raise DeclarationError(f"`per={per!r}` is no number of tokens; expected for example 1_000_000")
-        _set(self, input=asked.number, output=answered.number, per=per)
+        _set(self, input=asked.number, output=answered.number, cached_input=cached.number, per=per)
 
-    def per_request(self, input_tokens: Decimal | float, output_tokens: Decimal | float) -> Decimal:
-        """Cost of a request that takes this many tokens, in `currency`.
+    def per_request(
+        self,
+        input_tokens: Decimal | float,
+        output_tokens: Decimal | float,
+        cached_tokens: Decimal | float = 0,
+    ) -> Decimal:
+        """Cost of a request that takes this many tokens, in `currency`; the cached are among the input.
 
         Tokens may be fractions: a mean over requests.
         """
         taken = _decimal(input_tokens, what="the number of input tokens")
         given = _decimal(output_tokens, what="the number of output tokens")
+        cached = _decimal(cached_tokens, what="the number of cached tokens")
         if taken < 0 or given < 0:
             raise DeclarationError(
                 f"{input_tokens} input and {output_tokens} output tokens: expected 0 or more"
             )
+        if not 0 <= cached <= taken:
+            raise DeclarationError(f"{cached_tokens} cached of {input_tokens} input tokens: expected a part")
         with localcontext(_ARITHMETIC):
-            return (self.input * taken + self.output * given) / self.per
+            fresh = self.input * (taken - cached)
+            return (fresh + self.cached_input * cached + self.output * given) / self.per
 
     @property
     def label(self) -> str:
         """The price in words."""
+        cached = (
+            ""
+            if self.cached_input == self.input
+            else f", {self.cached_input:f} {self.currency} where they are cached,"
+        )
         return (
-            f"{self.input:f} {self.currency} for {self.per:,} input tokens "
+            f"{self.input:f} {self.currency} for {self.per:,} input tokens{cached} "
             f"and {self.output:f} {self.currency} for {self.per:,} output tokens"
         )
 
     def describe(self) -> dict[str, Any]:
         """The price as plain JSON data."""
-        return self._described("token", input=f"{self.input:f}", output=f"{self.output:f}", per=self.per)
+        return self._described(
+            "token",
+            input=f"{self.input:f}",
+            output=f"{self.output:f}",
+            cached_input=f"{self.cached_input:f}",
+            per=self.per,
+        )
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -217,8 +245,10 @@ class Candidate:
     """One offer: the pair of hardware and software that is measured, and its price.
 
     `backend` is a declared backend or any callable that answers a batch. `max_batch` and `max_wait` override
-    the scenario's batch policy, and the report says so. `published` names an MLPerf score that stands beside
-    the offer as context.
+    the scenario's batch policy, and the report says so. `isolation="process"` runs the backend in a process
+    of its own (one for each worker), `"none"` in this one; None leaves it to the suite's ini.
+    `memory_limit` is what those processes may hold together. `published` names an MLPerf score that stands
+    beside the offer as context.
     """
 
     name: str
@@ -230,6 +260,8 @@ class Candidate:
     runtime: str
     max_batch: int | None
     max_wait: Quantity | None
+    isolation: str | None
+    memory_limit: Quantity | None
     notes: str
     published: PublishedScore | None
 
@@ -245,6 +277,8 @@ class Candidate:
         runtime: str = "",
         max_batch: int | None = None,
         max_wait: Quantity | str | None = None,
+        isolation: Literal["process", "none"] | None = None,
+        memory_limit: Quantity | str | None = None,
         notes: str = "",
         published: PublishedScore | None = None,
     ) -> None:
@@ -267,7 +301,10 @@ class Candidate:
         wait = None if max_wait is None else duration(max_wait, what="max_wait")
         if wait is not None and wait.number < 0:
             raise DeclarationError(f"`max_wait` of candidate `{name}` is {wait}; expected 0 or longer")
+        if isolation is not None and isolation not in WAYS:
+            raise DeclarationError(f"candidate `{name}`: {unknown('isolation', str(isolation), WAYS)}")
         _set(self, price=price, max_batch=max_batch, max_wait=wait, published=published)
+        _set(self, isolation=isolation, memory_limit=_memory(memory_limit, name))
 
     def describe(self) -> dict[str, Any]:
         """What the offer states, as plain JSON data; the loaded backend describes itself."""
@@ -280,6 +317,7 @@ class Candidate:
             "runtime": self.runtime,
             "max_batch": self.max_batch,
             "max_wait": None if self.max_wait is None else str(self.max_wait),
+            "memory_limit": None if self.memory_limit is None else str(self.memory_limit),
             "notes": self.notes,
         }
 
@@ -317,6 +355,17 @@ def _amount(value: Quantity | str) -> Quantity:
     if amount.number < 0:
         raise DeclarationError(f"`{amount}` is below nothing; expected a price of 0 or more")
     return amount
+
+
+def _memory(value: Quantity | str | None, name: str) -> Quantity | None:
+    if value is None:
+        return None
+    limit = value if isinstance(value, Quantity) else Quantity.parse(str(value))
+    if limit.dimension != "size" or limit.number <= 0:
+        raise DeclarationError(
+            f"`memory_limit` of candidate `{name}` is `{limit}`; expected for example `4 GB`"
+        )
+    return limit
 
 
 def _decimal(value: Decimal | float | str, *, what: str) -> Decimal:

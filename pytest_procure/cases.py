@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Literal
 
 from . import wording
 from .asserts import Role
+from .backends.pipeline import Pipeline
 from .bars import Bar, Sense
 from .candidates import Candidate
 from .datasets import Dataset, DatasetSlice
@@ -16,17 +17,48 @@ from .decision import Policy
 from .driver.log import Status
 from .errors import DataError, DeclarationError, unknown
 from .measured import Measured, Operator
-from .metrics import Execution, Measurement, metric
+from .metrics import Execution, Measurement, Metric, metric
 from .metrics.cost import SCORERS
 from .metrics.failures import SUSTAINED_SHARE
 from .metrics.measurement import Exact, Interval
-from .metrics.metric import SUSTAINED
+from .metrics.metric import ALIVE, SUSTAINED
 from .result import Result
 from .units import Number, Quantity, quantity
 from .verdict import Finding, Verdict, find, judge, policy_of
 
 _OPPOSITE: dict[Sense, Sense] = {"at least": "at most", "at most": "at least"}
 _NATURAL: dict[Literal["low", "high"], Sense] = {"low": "at most", "high": "at least"}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Compared:
+    """One comparison that the test made: everything that its finding follows from.
+
+    `strict`: the bar itself is left out, as by `<`. `observed_only`: it is shown and decides nothing.
+    """
+
+    bar: Bar
+    measurement: Measurement
+    strict: bool
+    observed_only: bool
+
+    def finding(self, policy: Policy) -> Finding:
+        """Hold the measurement against the bar."""
+        finding = find(self.bar, self.measurement, policy, observed_only=self.observed_only)
+        exact = isinstance(self.measurement.basis, Exact)
+        if self.strict and exact and self.measurement.estimate == self.bar.limit:
+            why = "the assert leaves out the bar itself"  # a sampled value never lies on it
+            decision = replace(finding.decision, accept=False, reject_p=0.0, blocked=why)
+            return replace(finding, decision=decision)
+        return finding
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Confirmation:
+    """Bars of a search, held against the run that confirms what it found."""
+
+    result: Result
+    bars: tuple[Bar, ...]
 
 
 class Case:
@@ -40,8 +72,9 @@ class Case:
         self.bars = tuple(bars)
         self.policy = policy
         self.results: list[tuple[Result, bool]] = []  # (result, of the marked scenario)
+        self.compared: list[Compared | Confirmation] = []
+        self.own: dict[str, Measurement] = {}
         self._asserted: list[Finding] = []
-        self._own: dict[str, Measurement] = {}
 
     def add(
         self,
@@ -73,8 +106,8 @@ class Case:
             if not low <= own.number <= high:
                 raise DeclarationError(f"`{name}`: {own} lies outside its own range, {low} to {high}")
             basis = Interval(own.number, low, high)
-        self._own[name] = Measurement(what, own, 1, "values", basis)
-        return Measured(self._own[name], self)
+        self.own[name] = Measurement(what, own, 1, "values", basis)
+        return Measured(self.own[name], self)
 
     def compare(
         self, measured: Measurement, operator: Operator, limit: Quantity, stands: Role | None
@@ -82,12 +115,14 @@ class Case:
         """Decide one comparison by the decision rule, and keep it as a finding.
 
         Nothing undecided is ever accepted: where the assert holds if the comparison does *not*, it is the
-        opposite that has to be shown. Outside an assert the metric's better direction says which way
-        accepts; such a comparison, and one in an arm of an `or`, is shown and decides nothing.
+        opposite that has to be shown. Outside an assert, and where an assert makes something else of a
+        comparison (`(a < b) is False`), the metric's better direction says which way accepts. A comparison
+        outside an assert, and one in an arm of an `or`, is shown and decides nothing.
         """
         sense: Sense = "at most" if operator in {"<", "<="} else "at least"
         better = measured.metric.better
-        flipped = stands.negated if stands else bool(better) and _NATURAL[better] != sense  # type: ignore[index]
+        towards_worse = bool(better) and _NATURAL[better] != sense  # type: ignore[index]
+        flipped = stands.negated if stands and not stands.unclear else towards_worse
         bar = Bar(
             measured.metric,
             _OPPOSITE[sense] if flipped else sense,
@@ -100,14 +135,15 @@ class Case:
         idle = bool(better) and bar.sense != _NATURAL[better]  # type: ignore[index]
         idle = idle or (measured.metric.shares and not 0 < limit.base < 1)
         shown_only = stands is None or stands.optional or idle
-        finding = find(bar, measured, self.policy, observed_only=shown_only)
         strict = (operator in {"<", ">"}) != flipped
-        if strict and isinstance(measured.basis, Exact) and measured.estimate == limit:
-            why = "the assert leaves out the bar itself"  # a sampled value never lies on it
-            decision = replace(finding.decision, accept=False, reject_p=0.0, blocked=why)
-            finding = replace(finding, decision=decision)
+        return self.keep(Compared(bar, measured, strict, shown_only)).decision.accept != flipped
+
+    def keep(self, compared: Compared) -> Finding:
+        """Decide a comparison, and keep it with its finding."""
+        finding = compared.finding(self.policy)
+        self.compared.append(compared)
         self._asserted.append(finding)
-        return finding.decision.accept != flipped
+        return finding
 
     def explain(self, measured: Measurement) -> list[str]:
         """Say in words how the last comparison of a measurement was decided."""
@@ -128,6 +164,7 @@ class Case:
         for result, declared in self.results:
             if declared and result.execution.scenario.rate_is_declared:
                 found.append(self._sustained(result))
+            found += self._endings(result)
             found += [self._held(bar, result) for bar in self.bars if declared]
         return found + self._asserted
 
@@ -139,8 +176,8 @@ class Case:
             self.policy,
             late=late,
             late_failures=late_failures,
-            clock_stepped=any(
-                run.audit.clock_stepped for result, _ in self.results for run in result.execution.launches
+            may_flatter=any(
+                run.audit.may_flatter for result, _ in self.results for run in result.execution.launches
             ),
         )
         untested = bool(self.bars) and not any(declared for _, declared in self.results)
@@ -154,9 +191,35 @@ class Case:
         _, findings = judge((self._held(bar, result) for bar in self.bars), self.policy)
         return all(finding.verdict in {Verdict.ACCEPT, Verdict.REJECT} for finding in findings)
 
-    def faults(self, result: Result) -> tuple[str, ...]:
-        """Give the harness's own faults in a run, by the tightest latency bar of the case."""
-        bars = [*self.bars, *(finding.bar for finding in self._asserted)]
+    def meets(self, result: Result, bars: Sequence[Bar]) -> bool:
+        """Whether a run's point values meet bars, and it kept up with its rate. That decides nothing."""
+        if result.execution.scenario.rate_is_declared and not self._sustained(result).decision.accept:
+            return False
+        for bar in bars:
+            measured = self._measured(bar, result)
+            if measured.estimate is None:
+                return False
+            short = (
+                measured.estimate < bar.limit if bar.sense == "at least" else measured.estimate > bar.limit
+            )
+            if short or measured.censored:
+                return False
+        return True
+
+    def confirm(self, result: Result, bars: Sequence[Bar]) -> str:
+        """Judge bars of a search on the run that confirms it; nothing, or why it does not.
+
+        The findings are shown beside the capacity; it is the capacity that decides.
+        """
+        found = [self._sustained(result), *(self._held(bar, result) for bar in bars)]
+        self.compared.append(Confirmation(result, tuple(bars)))
+        self._asserted += [replace(finding, observed_only=True) for finding in found]
+        missed = [finding for finding in found if not finding.decision.accept]
+        return wording.sentence(missed[0]) if missed else ""
+
+    def faults(self, result: Result, more: Sequence[Bar] = ()) -> tuple[str, ...]:
+        """Give the harness's own faults in a run, by the tightest latency bar of the case, and of `more`."""
+        bars = [*self.bars, *more, *(finding.bar for finding in self._asserted)]
         limits = [bar.limit.ns for bar in bars if bar.limit.dimension == "duration"]
         limits += [bar.limits.latency.ns for bar in bars if bar.limits and bar.limits.latency]
         tightest = min(limits, default=None)
@@ -170,13 +233,17 @@ class Case:
             if self.faults(result):
                 late = True
                 ended = set(result.execution.status.tolist())
-                late_failures = late_failures or bool(ended & {Status.TIMEOUT, Status.LOST})
+                # What was lost with its process, no lateness has lost.
+                missing = {Status.TIMEOUT} if _unexplained(result) else {Status.TIMEOUT, Status.LOST}
+                late_failures = late_failures or bool(ended & missing)
         return late, late_failures
 
     def _held(self, bar: Bar, result: Result) -> Finding:
+        return find(bar, self._measured(bar, result), self.policy)
+
+    def _measured(self, bar: Bar, result: Result) -> Measurement:
         if bar.metric.kind == "own":
-            own: Mapping[str, Measurement] = self._own
-            measured = own.get(bar.metric.name) or result.measurement(bar.metric)
+            measured = self.own.get(bar.metric.name) or result.measurement(bar.metric)
         elif bar.against is not None:
             measured = result.comparison(bar.measured or bar.metric, bar.against)
         elif bar.limits is not None:
@@ -188,7 +255,32 @@ class Case:
                 f"bar `{bar.metric.name}` is {bar.limit}, and the measured value is in "
                 f"{measured.estimate.unit or 'plain numbers'}"
             )
-        return find(bar, measured, self.policy)
+        return measured
+
+    def _endings(self, result: Result) -> list[Finding]:
+        """Hold against the candidate that its process ended; nothing where it lived, or runs in this one.
+
+        Whoever kills a process from outside may be anybody, so that says nothing against the candidate; nor
+        is it accepted, because a process can do it to itself.
+        """
+        launches = result.execution.launches
+        endings = [ending for run in launches for ending in run.endings]
+        if not endings:
+            return []
+        lived = sum(not run.endings for run in launches)
+        share = Quantity.of(round(lived / len(launches), 12))
+        named = " and ".join(dict.fromkeys(ending.name for ending in endings))
+        what = replace(ALIVE, name=f"alive ({named})", title=f"runs of its process without {named}")
+        measured = Measurement(
+            what, share, len(launches), "runs", Exact(share.number, "counted, not sampled")
+        )
+        bar = Bar(what, "at least", Quantity(Decimal(1)), source="condition", text="its process lives on")
+        finding = find(bar, measured, self.policy)
+        said = "; ".join(dict.fromkeys(ending.sentence for ending in endings))
+        decision = replace(finding.decision, blocked=said)
+        if not any(ending.by_candidate for ending in endings):
+            decision = replace(decision, reject_p=1.0)
+        return [replace(finding, decision=decision, certain=_unexplained(result))]
 
     def _sustained(self, result: Result) -> Finding:
         limit = Quantity(Decimal(str(SUSTAINED_SHARE)))
@@ -196,9 +288,14 @@ class Case:
         bar = Bar(SUSTAINED, "at least", limit, source="condition", text=scenario.label)
         finding = find(bar, result.measurement(SUSTAINED), self.policy)
         audits = [run.audit for run in result.execution.launches]
-        if finding.decision.accept and any(audit.backlog_grew for audit in audits):
+        grew = any(audit.backlog_grew for audit in audits)
+        if finding.decision.accept and (grew or any(audit.never_settled for audit in audits)):
             # Answered in the end, but slower than asked: a longer run would have shown it.
-            why = "the backlog grew all the while"
+            why = (
+                "the backlog grew all the while"
+                if grew
+                else "the run never settled: it took longer and longer"
+            )
             return replace(
                 finding, decision=replace(finding.decision, accept=False, reject_p=1.0, blocked=why)
             )
@@ -207,6 +304,12 @@ class Case:
         answered = finding.measurement.estimate
         hopeless = answered is not None and float(answered.number) < SUSTAINED_SHARE * (1.0 - min(taken, 1.0))
         return replace(finding, certain=hopeless)
+
+
+def _unexplained(result: Result) -> bool:
+    """Whether a process ended in a way that no want of processor time explains."""
+    endings = [ending for run in result.execution.launches for ending in run.endings]
+    return any(not ending.may_be_late for ending in endings)
 
 
 def check_slice(chosen: object) -> None:
@@ -223,6 +326,9 @@ def check_labels(dataset: Dataset, bars: Sequence[Bar]) -> None:
     """Check before the run that every quality bar can be scored. Raises `DataError`."""
     for bar in bars:
         what = bar.measured or bar.metric
+        if what.stage:
+            _check_stage_labels(dataset, what)
+            continue
         wanted = bar.limits.correct if bar.limits else SCORERS.get(what.name, "")
         wanted = what.name if what.kind == "quality" else wanted
         if not wanted:
@@ -235,3 +341,21 @@ def check_labels(dataset: Dataset, bars: Sequence[Bar]) -> None:
         known = [*dataset.scorers, *(f"corpus.{name}" for name in dataset.corpus)]
         if wanted not in known:
             raise DataError(f"dataset `{dataset.name}`: {unknown('scorer', wanted, known)}")
+
+
+def _check_stage_labels(dataset: Dataset, what: Metric) -> None:
+    if what.kind == "quality" and what.stage not in dataset.stages:
+        raise DataError(
+            f"bar `{what.name}`: dataset `{dataset.name}`: "
+            f"{unknown('stage with labels', what.stage, dataset.stages)}; give it `stages=`"
+        )
+
+
+def check_stages(bars: Sequence[Bar], candidate: Candidate) -> None:
+    """Check before the run that a pipeline has the stages that bars are put on. Raises `DeclarationError`."""
+    if not isinstance(candidate.backend, Pipeline):
+        return  # what has no stages at all is not measurable, and says so
+    for bar in bars:
+        if bar.metric.stage and bar.metric.stage not in candidate.backend.names:
+            known = candidate.backend.names
+            raise DeclarationError(f"bar `{bar.metric.name}`: {unknown('stage', bar.metric.stage, known)}")

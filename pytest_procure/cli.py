@@ -33,6 +33,21 @@ class Command:
 
 #: Every subcommand, a line each.
 COMMANDS: dict[str, Command] = {
+    "report": Command(
+        "pytest_procure.report.cli", "make a report anew from its verdict.json, running nothing"
+    ),
+    "verify": Command(
+        "pytest_procure.commands.verify", "check an evidence pack offline: digests, numbers, verdict, page"
+    ),
+    "compare": Command(
+        "pytest_procure.commands.compare", "put packs of one specification side by side, paired"
+    ),
+    "recover": Command(
+        "pytest_procure.commands.recover", "make a marked partial pack of what a killed session left"
+    ),
+    "keygen": Command("pytest_procure.commands.keygen", "make a key pair to sign evidence packs with"),
+    "sign": Command("pytest_procure.commands.sign", "sign an evidence pack that holds"),
+    "countersign": Command("pytest_procure.commands.countersign", "add a second party's signature"),
     "mlperf": Command(
         "pytest_procure.mlperf.cli", "read published MLPerf results: for direction, never as verdict"
     ),
@@ -72,7 +87,7 @@ def _run(arguments: Sequence[str]) -> int:
     parser = Parser(
         prog="procure",
         description="Acceptance tests for the purchase of ML inference: what is done outside pytest.",
-        epilog="commands:\n" + "\n".join(f"  {name:<10}{one.purpose}" for name, one in COMMANDS.items()),
+        epilog="commands:\n" + "\n".join(f"  {name:<13}{one.purpose}" for name, one in COMMANDS.items()),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"procure {_version()}")

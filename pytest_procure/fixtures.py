@@ -38,6 +38,12 @@ def told() -> Generator[None]:
         raise pytest.fail.Exception(said, pytrace=False) from None  # the sentence is all there is to show
 
 
+def _note_troubles(request: pytest.FixtureRequest, candidate: Candidate, loaded: Provisioned) -> None:
+    """Say in the report what went wrong in closing; the next candidate must not answer for this one."""
+    notes = request.config.stash[session_key].gate.notes
+    notes += [f"candidate `{candidate.name}` could not be closed: {trouble}" for trouble in loaded.troubles]
+
+
 def _suite(request: pytest.FixtureRequest) -> Suite:
     return request.config.stash[session_key].suite
 
@@ -68,13 +74,11 @@ def backend(request: pytest.FixtureRequest, candidate: Candidate) -> Generator[P
     from .provision import Provisioned  # noqa: PLC0415 - only sessions that use us pay
 
     with told():
-        loaded = Provisioned(candidate.backend, _suite(request).base(candidate))
+        suite = _suite(request)
+        loaded = Provisioned(candidate.backend, suite.base(candidate), suite.isolation(candidate))
     yield loaded
-    try:
-        loaded.close()
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - the next candidate must not answer for this one
-        note = f"candidate `{candidate.name}` could not be closed: {type(error).__name__}: {error}"
-        request.config.stash[session_key].gate.notes.append(note)
+    loaded.close()
+    _note_troubles(request, candidate, loaded)
 
 
 @pytest.fixture(scope="session")
@@ -110,11 +114,12 @@ def procure(
     dataset_slice: DatasetSlice,
 ) -> Generator[Procure]:
     """Run the marked scenario on the candidate, and hold what is measured against the bars."""
-    from .cases import Case, check_labels, check_slice  # noqa: PLC0415 - only sessions that use us pay
+    from .cases import Case, check_labels, check_slice, check_stages  # noqa: PLC0415 - only sessions that use us pay
     from .marks import check_unchanged  # noqa: PLC0415 - the same
     from .procure import Procure  # noqa: PLC0415 - the same
     from .progress import progress  # noqa: PLC0415 - the same
     from .provision import provisioned  # noqa: PLC0415 - the same
+    from .redaction import redacted_data  # noqa: PLC0415 - the same
     from .stopping import check  # noqa: PLC0415 - the same
 
     trial = request.node.stash.get(trial_key, None)
@@ -125,23 +130,38 @@ def procure(
         check_unchanged(request.node, requirement.scenario, requirement.bars)
         check_slice(dataset_slice)
         check_labels(dataset_slice.dataset, requirement.bars)
+        check_stages(requirement.bars, candidate)
         check(requirement.bars, dataset_slice, requirement.scenario)
-        loaded = provisioned(backend, _suite(request).base(candidate))
-        trial.disclosed = dict(loaded.describe())
+        suite = _suite(request)
+        loaded = provisioned(backend, suite.base(candidate), suite.isolation(candidate))
+        described = redacted_data(loaded.describe())
+        trial.look(dataset_slice, described)
+        trial.disclose(candidate, described)
         references = [
-            _suite(request).offer(request.node.ihook, bar.against.name)
+            suite.offer(request.node.ihook, bar.against.name)
             for bar in requirement.bars
             if bar.against is not None
         ]
+    keeper = request.config.stash[session_key].keeper
     trial.case = Case(candidate, requirement.bars, trial.policy)
+    scenario = requirement.scenario
+    if trial.screen:
+        from .screening import shortened  # noqa: PLC0415 - only with the flag
+
+        scenario = shortened(scenario, dataset_slice)
     shown = progress(request.config, f"{candidate.name}, {requirement.scenario.name}")
     yield Procure(
         trial.case,
         loaded,
         dataset_slice,
-        requirement.scenario,
+        scenario,
+        hold=trial.hold,
         references=list(dict.fromkeys(references)),
         progress=shown,
+        limits=trial.limits,
+        folder=request.path.parent,
+        journals=None if keeper is None else keeper.journals(requirement.test),
     )
     if loaded is not backend:
         loaded.close()
+        _note_troubles(request, candidate, loaded)

@@ -51,8 +51,9 @@ def interleaved(
     """Drive all candidates over the same blocks, each block in an order of its own; the seed decides both.
 
     `backends`, `scenarios`: by candidate, the same traffic for all; batches are a candidate's own.
-    A call that never returns ends it with its block, so that all have the same blocks behind them. Raises
-    `DataError` for a slice that cannot be cut, and `DeclarationError` for `launches`.
+    A call that never returns, or a process that ends, ends it with its block, so that all have the same
+    blocks behind them. Raises `DataError` for a slice that cannot be cut, and `DeclarationError` for
+    `launches`.
     """
     seed = next(iter(scenarios.values())).seed
     if any(scenario.launches > 1 for scenario in scenarios.values()):
@@ -72,7 +73,7 @@ def interleaved(
             run = drive(backends[name], block, asked)
             run.log.samples = items[run.log.samples]
             runs[name].append(run)
-        if any(each[-1].hung for each in runs.values()):
+        if any(each[-1].broken for each in runs.values()):
             break
     return runs
 

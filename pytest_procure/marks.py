@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from .mlperf.reference import PublishedScore
 
 _OURS = ("scenario", "bar", "dataset_slice", "mlperf_context")
-_SLICE_ARGUMENTS = ("n", "seed", "stratify", "where")
+_SLICE_ARGUMENTS = ("n", "seed", "stratify", "where", "weights")
 _PUBLISHED = ("round", "benchmark", "scenario", "system", "results", "retrieved")
 
 
@@ -62,7 +62,7 @@ def scenario_of(item: pytest.Item) -> Scenario:
             item, "scenario", "expected one name, as in `scenario('server', qps=40, duration='60 s')`"
         )
     try:
-        return Scenario.declare(mark.args[0], **mark.kwargs)
+        return Scenario.declare(mark.args[0], item.path.parent, **mark.kwargs)
     except DeclarationError as error:
         raise _wrong(item, "scenario", str(error)) from None
 
@@ -158,9 +158,24 @@ def task_of(marks: Declared, dataset: str, candidates: Sequence[Candidate]) -> T
         precision=", ".join(dict.fromkeys(c.precision for c in candidates if c.precision)),
         stack=", ".join(dict.fromkeys(type(c.backend).__name__ for c in candidates)),
         batch=f"at most {scenario.max_batch} a batch",
-        pipeline="single model",
+        pipeline=", ".join(dict.fromkeys(map(_pipeline, candidates))),
         latency=bars.get("latency", ""),
     )
+
+
+def _by_stage(bar: Bar, candidate: Candidate) -> str:
+    """The currency of an offer without a price whose stages all have one; nothing otherwise."""
+    from .backends import Pipeline  # noqa: PLC0415 - only suites with a bar on cost read it
+
+    whole = bar.metric.name == "cost_per_request" and bar.against is None
+    return candidate.backend.currency if whole and isinstance(candidate.backend, Pipeline) else ""
+
+
+def _pipeline(candidate: Candidate) -> str:
+    from .backends import Pipeline  # noqa: PLC0415 - the same
+
+    stages = candidate.backend.names if isinstance(candidate.backend, Pipeline) else ()
+    return " > ".join(stages) or "single model"
 
 
 def question_of(item: pytest.Item) -> str:
@@ -188,22 +203,23 @@ def requirement_id(item: pytest.Item, candidate: str) -> str:
 def priced(bars: Iterable[Bar], candidates: Sequence[Candidate], item: pytest.Item) -> None:
     """Check that every candidate can be held to the cost bars: it has a price, in the bar's currency."""
     for bar in bars:
-        if bar.metric.kind != "cost":
-            continue
+        if bar.metric.kind != "cost" or bar.metric.stage:
+            continue  # a stage has a price of its own
         for candidate in candidates:
             price = candidate.price
-            if price is None:
+            currency = price.currency if price is not None else _by_stage(bar, candidate)
+            if not currency:
                 raise _wrong(
                     item,
                     "bar",
                     f"`{bar.metric.name}` is asked, and candidate `{candidate.name}` has no price",
                 )
-            if bar.against is None and price.currency != bar.limit.unit:
+            if bar.against is None and currency != bar.limit.unit:
                 raise _wrong(
                     item,
                     "bar",
                     f"`{bar.metric.name}` is in {bar.limit.unit}, and candidate `{candidate.name}` is priced "
-                    f"in {price.currency}; state both in one currency",
+                    f"in {currency}; state both in one currency",
                 )
 
 
@@ -222,7 +238,7 @@ def _fits(bar: Bar, scenario: Scenario, item: pytest.Item) -> None:
             item,
             "bar",
             f"`{bar.metric.name}` under {scenario.name}, where all samples are due at once; ask it under "
-            "server, single_stream or multi_stream",
+            "server, single_stream, closed_loop or any other",
         )
     if bar.metric.kind == "throughput" and not scenario.allows_throughput:
         raise _wrong(
@@ -230,6 +246,14 @@ def _fits(bar: Bar, scenario: Scenario, item: pytest.Item) -> None:
             "bar",
             f"`{bar.metric.name}` at a declared rate, which is a condition, not a result; ask it under "
             "offline",
+        )
+    if bar.against is not None and not scenario.allows_blocks:
+        traffic = "LoadGen's order" if scenario.loadgen else scenario.name
+        raise _wrong(
+            item,
+            "bar",
+            f"`{bar.metric.name}` against `{bar.against.name}` is measured in ten interleaved blocks, and "
+            f"{traffic} cannot be cut into such; ask it under server, closed_loop, single_stream or offline",
         )
 
 

@@ -10,16 +10,17 @@ import pytest
 from _pytest.runner import runtestprotocol
 
 from . import stopping
-from ._keys import session_of, trial_key
+from ._keys import trial_key
 from .asserts import after
 from .cases import check_labels
 from .datasets import Dataset
 from .errors import ProcureError
+from .evidence.parts import Requirement
 from .metrics import Execution
 from .planning import Plan, Sample, pilot_of, plan
 from .procure import Procure
+from .settings import producer_risk
 from .suite import Offer, SliceAsked
-from .trials import Requirement
 
 #: A session that ended with one of these was looked at; others say themselves what is wrong.
 _LOOKED_AT = {pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.NO_TESTS_COLLECTED}
@@ -32,7 +33,7 @@ class Planner:
         _check(config)
         self._config = config
         self._pilot: int | None = config.getoption("procure_pilot")
-        self._producer_risk = session_of(config).producer_risk()
+        self._producer_risk = producer_risk(config)
         self._plans: list[Plan] = []
         self._lines: list[str] = []
         self._ran: Execution | str = ""  # the pilot of one test, or why there is none
@@ -56,7 +57,8 @@ class Planner:
         if not isinstance(procure, Procure):
             self._ran = "it takes no `procure` of the plugin's own"
             return True
-        scenario = replace(procure.scenario, count=self._pilot, duration=None, launches=1, stopping="fixed")
+        assert self._pilot is not None, "without a number of requests there is no pilot"
+        scenario = procure.scenario.shortened(self._pilot)
         try:
             self._ran = procure.run(scenario).execution
         except ProcureError as error:

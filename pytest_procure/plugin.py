@@ -37,16 +37,32 @@ _MARKS = (
     "dataset_slice(name, n=, seed=, stratify=, where=): the part of the buyer's data (pytest-procure)",
     "mlperf_context(round=, benchmark=, scenario=, system=): a published score (pytest-procure)",
     "bar(metric, at_least= | at_most=, design=): what the offer has to show (pytest-procure)",
+    "requirement(owner=, risk=): who answers for it, and what goes wrong if it is not met (pytest-procure)",
+    "waiver(owner=, reason=, expires=, candidate=): who lets it pass, once it is sealed (pytest-procure)",
 )
 _INI = {
     "title": "what is being bought, for the report's head",
     "decision": "the decision that the report is for",
     "measured_by": "who measures",
     "measured_for": "who decides",
+    "valid_until": "the last day on which the report may be relied on, as in 2027-06-30",
     "consumer_risk": "the chance to accept an offer that is exactly at a bar (0.05)",
     "producer_risk": "the chance to turn down an offer at its design value, for plans (0.1)",
     "mlperf_results": "file or folder of published MLPerf results, for mlperf_context marks that name none",
+    "isolation": "where candidates run that do not say: none (this process) or process (one of their own)",
+    "owner": "who answers for requirements whose mark `requirement` does not say",
+    "expires": "the last day on which a seal holds, as in 2027-06-30",
+    "keep_outputs": "keep what candidates answered in the report folder: yes, or no for digests alone (yes)",
+    "redact": "a regular expression: what of the answers is never kept",
     "min_clusters": "fewer clusters of samples give no verdict (20)",
+    "max_send_lag": "how late the harness may send while a worker is free (1 ms)",
+    "max_send_lag_of_bar": "the same as a share of the tightest latency bar, where that is more (0.05)",
+    "max_run_delay": "share of the run that worker threads may wait for a processor (0.05)",
+    "max_other_threads": "share of a processor for Python threads of nobody under test (0.05)",
+    "max_gc_pause": "longest garbage collection that the candidate did not start (1 ms)",
+    "max_clock_step": "how far the wall clock may move against the steady one (1 ms)",
+    "max_backlog_growth": "a candidate's queue may be this many times longer at the end of a run (3)",
+    "max_pinned": "share of a run that a candidate may be busy all over without a note (0.98)",
 }
 
 
@@ -62,6 +78,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--procure-out", metavar="DIR", default="procure-report", help="where to (procure-report)"
     )
+    group.addoption("--procure-pdf", action="store_true", help="with --procure-report: write report.pdf too")
     group.addoption("--procure-candidate", metavar="NAME", action="append", help="test this candidate only")
     group.addoption(
         "--procure-award",
@@ -75,8 +92,34 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--procure-pilot", metavar="N", type=int, help="with --procure-plan: run N requests first, not judged"
     )
+    group.addoption(
+        "--procure-seal",
+        action="store_true",
+        help="run nothing; write procure-spec.json, which later runs keep to",
+    )
+    group.addoption(
+        "--procure-screen",
+        action="store_true",
+        help="run short, accept nothing, fail only what is turned down",
+    )
+    group.addoption(
+        "--procure-deviation",
+        metavar="'ID: reason; approver'",
+        action="append",
+        help="declare in what the run is not as sealed; ID is a requirement, candidate, file or `suite`",
+    )
+    group.addoption(
+        "--procure-rerun", metavar="REASON", help="why requirements that were measured before are run again"
+    )
+    group.addoption(
+        "--procure-ledger-head",
+        metavar="DIGEST",
+        help="an entry of the ledger, kept elsewhere, that it must hold",
+    )
     for key, text in _INI.items():
         parser.addini(f"procure_{key}", text, default="")
+    parser.addini("procure_require_seal", "accept nothing that was not sealed", type="bool", default=False)
+    parser.addini("procure_retest", "what else asks for a new run, a line each", type="linelist", default=[])
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -90,7 +133,16 @@ def pytest_configure(config: pytest.Config) -> None:
 
         config.pluginmanager.register(Planner(config), "procure-planner")
         return
+    if config.getoption("procure_seal"):
+        from .sealer import Sealer  # noqa: PLC0415 - only with the flag
+
+        config.pluginmanager.register(Sealer(config), "procure-sealer")
+        return
     config.pluginmanager.register(Receiver(config), "procure-receiver")
+    if config.getini("procure_require_seal") and not config.option.collectonly:
+        session_of(config)  # what is required is asked for, whichever tests the command names
+    if config.getoption("procure_pdf"):
+        _check_pdf(config)
     if config.getoption("procure_report") and not config.option.collectonly:
         from .evidence.pack import check  # noqa: PLC0415 - only with the flag
 
@@ -98,6 +150,18 @@ def pytest_configure(config: pytest.Config) -> None:
             check(session_of(config).report_folder())
         except ProcureError as error:
             raise pytest.UsageError(f"procure: {error}") from None
+
+
+def _check_pdf(config: pytest.Config) -> None:
+    """Refuse a PDF that could not be written, before an hour of measuring rather than after."""
+    if not config.getoption("procure_report"):
+        raise pytest.UsageError("procure: `--procure-pdf` is for a report; add `--procure-report`")
+    from .report.pdf import weasyprint  # noqa: PLC0415 - only with the flag
+
+    try:
+        weasyprint()
+    except ProcureError as error:
+        raise pytest.UsageError(f"procure: {error}") from None
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -117,25 +181,31 @@ def pytest_deselected(items: Sequence[pytest.Item]) -> None:
     """Keep which requirements somebody chose not to test."""
     for item in items:
         if session := item.config.stash.get(session_key, None):
-            session.gate.deselected.add(item.nodeid)
+            session.deselected(item.nodeid)
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
     """Judge a requirement when its test is over."""
     trial = item.stash.get(trial_key, None)
-    if trial is None or item.config.getoption("procure_plan"):  # a pilot is not judged
+    nothing_judged = item.config.getoption("procure_plan") or item.config.getoption("procure_seal")
+    if trial is None or nothing_judged:
         return (yield)
-    folder = session_of(item.config).folder
+    keeper = session_of(item.config).keeper
+    keep = None if keeper is None else keeper.run
     try:
         result = yield
     except BaseException as error:
         trial.failed(error, getattr(item, "obj", None))
-        trial.conclude(folder)
+        trial.conclude(keep)
+        if isinstance(error, KeyboardInterrupt):
+            session_of(item.config).interrupted(trial)  # no report follows that would carry the record
         if isinstance(error, ProcureError):
             pytest.fail(f"procure: {error}", pytrace=False)
+        if excuse := trial.excuse():
+            pytest.xfail(excuse)
         raise
-    trial.conclude(folder)
+    trial.conclude(keep)
     if failure := trial.failure():
         pytest.fail(failure, pytrace=False)
     return result
@@ -143,12 +213,15 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Send a requirement's record along with its test's report."""
-    report = yield
-    if trial := item.stash.get(trial_key, None):
-        from .transport import attach  # noqa: PLC0415 - only requirements get here
+    """Send a requirement's record along with its test's report, and as properties of the test case."""
+    trial = item.stash.get(trial_key, None)
+    if trial is None:
+        return (yield)
+    from .transport import attach, describe  # noqa: PLC0415 - only requirements get here
 
-        attach(report, trial)
+    describe(item, trial)
+    report = yield
+    attach(report, trial, session_of(item.config).keeper)
     return report
 
 

@@ -2,33 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .backends import device_lock
+from .backends import LoadedBackend, LoadedEndpoint, device_lock
 from .candidates import Candidate
+from .capacity import Capacity, find, ladder
 from .cases import Case
 from .datasets import DatasetSlice, Scorer
+from .disclosure import refuse_deviating
+from .driver.cutting import measured_part
+from .driver.journal import Journal
+from .driver.limits import Limits
 from .driver.log import RequestLog
 from .driver.pull import Run, drive
 from .driver.source import SampleSource
 from .errors import DeclarationError, ProvisionError
 from .interleave import interleaved
 from .measured import Measured
-from .metrics import Execution, score
+from .metrics import Execution, score, score_stages
+from .metrics.throughput import MINIMUM_LAUNCHES
 from .progress import Progress
 from .provision import Provisioned, provisioned
+from .redaction import redacted, redacted_data
 from .result import Result
 from .scenarios import Scenario
 from .stopping import staged
-from .telemetry.energy import counter, used
-from .units import Number, Quantity
+from .sweeping import Sweep, bars_of, loads_of
+from .telemetry.energy import meter
+from .telemetry.sampling import Probe
+from .units import Number, Quantity, duration
 
 if TYPE_CHECKING:
+    from .evidence.record import SweepPoint
+    from .holds import Hold
     from .suite import Offer
 
 #: How long to wait for another process of this user to finish measuring on the same device.
@@ -45,14 +58,22 @@ class Procure:
         chosen: DatasetSlice,
         scenario: Scenario,
         *,
+        hold: Hold | None = None,
         references: Sequence[Offer] = (),
         progress: Progress | None = None,
+        limits: Limits = Limits(),  # noqa: B008 - frozen
+        folder: Path = Path(),
+        journals: Callable[[Candidate, Scenario], Journal] | None = None,
     ) -> None:
         self._case = case
         self._backend = backend
         self._slice = chosen
+        self._hold = hold
         self._references = references  # the candidates that declared bars compare this one with
         self._progress = progress
+        self._limits = limits
+        self._folder = folder  # where the relative path of a trace starts
+        self._journals = journals  # a journal for each run of the driver
         self._marked = scenario
         self._scores: dict[tuple[int, str], tuple[RequestLog, NDArray[np.float64]]] = {}
         self.scenario = _served(case.candidate, scenario)
@@ -77,10 +98,10 @@ class Procure:
             raise DeclarationError(
                 "`stopping=` is for the marked scenario, on which the declared bars are judged"
             )
-        on = self._backend if backend is None else provisioned(backend, self._backend.base)
-        if on.hung:
-            raise ProvisionError(f"candidate `{self._case.candidate.name}` hung in an earlier run")
+        mine = self._backend
+        on = self._usable(mine if backend is None else provisioned(backend, mine.base, mine.isolation))
         try:
+            self._begin()
             if not own and self._references:
                 return self._compared()
             with device_lock(on.device, timeout=_LOCK_SECONDS):
@@ -91,9 +112,85 @@ class Procure:
         finally:
             if on is not self._backend:
                 on.close()
+                mine.troubles += on.troubles
         self._slice.check_unchanged()
         execution = self._execution(self._case.candidate, chosen, launches, energy)
-        return self._case.add(execution, declared=not own)
+        return self._added(execution, declared=not own)
+
+    def find_capacity(  # noqa: PLR0913 - a search has this many knobs, all of them keywords
+        self,
+        bars: dict[str, Any] | None = None,
+        *,
+        start: Quantity | str | float | None = None,
+        most: Quantity | str | float | None = None,
+        short: Quantity | str = "10 s",
+        confirm: Quantity | str = "60 s",
+        tolerance: float = 0.05,
+        margin: float = 0.1,
+        runs: int = 16,
+        launches: int = MINIMUM_LAUNCHES,
+    ) -> Capacity:
+        """Find the highest rate at which bars are met, and show it in a fresh run, which alone counts.
+
+        bars       as in `{"latency.p95": "80 ms", "error_rate": 0.01}`; None: those that the marks declare
+        start      requests a second to begin with; the marked scenario's rate where it has one
+        most       the highest rate that is of interest
+        short      how long each run of the search is, or 20 requests where that is longer
+        confirm    how long the confirming run is, over all its launches
+        tolerance  bisect until the rates that met the bars and that did not are so close
+        margin     confirm so far below the highest rate that met them
+        runs       most short runs
+        launches   of the confirming run; a capacity is accepted from 5 on
+
+        Raises `DeclarationError` for what cannot be searched. A candidate that meets the bars at no rate
+        raises nothing: its capacity is not measurable.
+        """
+        knobs = {"start": start, "most": most, "short": short, "confirm": confirm}
+        knobs |= {"tolerance": tolerance, "margin": margin, "runs": runs, "launches": launches}
+        judged = bars_of(bars, self._case.bars)
+        if not judged:
+            raise DeclarationError("a search takes bars, as in `find_capacity({'latency.p95': '80 ms'})`")
+        asked = ladder(self.scenario, knobs)
+
+        def confirmed(scenario: Scenario) -> Result:
+            served = _served(self._case.candidate, scenario)
+            runs, energy = self._launches(self._usable(self._backend), served)
+            execution = self._execution(self._case.candidate, served, runs, energy)
+            return self._added(execution, declared=False)
+
+        self._begin()
+        with device_lock(self._backend.device, timeout=_LOCK_SECONDS):
+            sweep = Sweep(self._case, self._short, self.scenario, judged, "rate")
+            found = find(self._case, sweep, self.scenario, asked, confirmed)
+        self._slice.check_unchanged()
+        self._keep(sweep, found.result, found.rate, found.sentence)
+        return found
+
+    def sweep(
+        self,
+        *,
+        rates: Sequence[float] = (),
+        concurrency: Sequence[int] = (),
+        bars: dict[str, Any] | None = None,
+        short: Quantity | str = "10 s",
+    ) -> tuple[SweepPoint, ...]:
+        """Run at one load after the other, and keep the latency-throughput curve for the report.
+
+        `rates`: requests a second, at the marked traffic's shape; or `concurrency`: users of a closed loop. A
+        point's `ok` says whether its point values met the bars; nothing is decided. Raises `DeclarationError`
+        for what cannot be run.
+        """
+        loads, by = loads_of(rates, concurrency)
+        length = duration(short, what="short")
+        sweep = Sweep(self._case, self._short, self.scenario, bars_of(bars, self._case.bars), by)
+        self._begin()
+        with device_lock(self._backend.device, timeout=_LOCK_SECONDS):
+            for load in loads:
+                sweep.probe(load, length, "sweep")
+        self._slice.check_unchanged()
+        result = self._case.add(sweep.executions.pop(), declared=False)
+        self._keep(sweep, result, None, f"{len(loads)} runs of {length} each")
+        return tuple(sweep.points)
 
     def measure(
         self,
@@ -108,26 +205,46 @@ class Procure:
 
     def _chosen(self, scenario: Scenario | str | None, arguments: dict[str, Any]) -> Scenario:
         if isinstance(scenario, str):
-            return _served(self._case.candidate, Scenario.declare(scenario, **arguments))
+            return _served(self._case.candidate, Scenario.declare(scenario, self._folder, **arguments))
         if arguments:
             listed = ", ".join(sorted(arguments))
             raise DeclarationError(f"`procure.run({listed}=...)` needs the scenario's name first")
         return scenario or self.scenario
 
+    def _usable(self, backend: Provisioned) -> Provisioned:
+        if backend.hung:
+            raise ProvisionError(f"candidate `{self._case.candidate.name}` hung in an earlier run")
+        return backend
+
+    def _short(self, scenario: Scenario) -> Execution:
+        """Make a short run, which is judged by nobody."""
+        served = _served(self._case.candidate, scenario)
+        run = self._drive(self._usable(self._backend), self._slice, served)
+        return self._execution(self._case.candidate, served, [run], None)
+
+    def _keep(self, sweep: Sweep, result: Result | None, found: float | None, sentence: str) -> None:
+        """Keep the curve, and its short runs, with the run that ended it."""
+        if result is None:  # nothing was confirmed: the last short run stands for the search
+            result = self._case.add(sweep.executions.pop(), declared=False)
+        result.sweep = sweep.record(found, sentence)
+        result.probes = tuple(each for each in sweep.executions if each is not result.execution)
+
     def _launches(
         self, backend: Provisioned, scenario: Scenario
     ) -> tuple[list[Run], tuple[float, ...] | None]:
-        """Run each launch, with the joules that the device counted for it where it counts them."""
+        """Run each launch, with the joules that the device counted in its measured window where it counts."""
         launches: list[Run] = []
         joules: list[float | None] = []
-        read = counter(backend.device)
+        energy = meter(backend.device)
         for number in range(scenario.launches):
             if number:
                 backend.reload()
-            before = read() if read else None
-            launches.append(self._drive(backend, self._slice, scenario))
-            joules.append(used(before, read() if read else None))
-            if backend.hung:
+                if self._hold is not None and backend is self._backend:
+                    self._hold.look_again(redacted_data(backend.describe()))
+            probes = () if energy is None else (energy,)
+            launches.append(self._drive(backend, self._slice, scenario, probes))
+            joules.append(None if energy is None else energy.joules)
+            if launches[-1].broken:
                 break
         counted = tuple(each for each in joules if each is not None)
         return launches, counted if len(counted) == len(launches) else None
@@ -150,29 +267,73 @@ class Procure:
             for offer in self._references:
                 other = offer.candidate
                 candidates[other.name] = other
-                backends[other.name] = Provisioned(other.backend, offer.base)
+                backends[other.name] = Provisioned(other.backend, offer.base, offer.isolation)
                 loaded.callback(backends[other.name].close)
+                refuse_deviating(other, backends[other.name].describe())
+                if self._hold is not None:
+                    told = redacted_data(backends[other.name].describe())
+                    self._hold.look_at_other(other.name, other.describe(), told)
             for device in sorted({backend.device for backend in backends.values()}):
                 loaded.enter_context(device_lock(device, timeout=_LOCK_SECONDS))
             scenarios = {each: _served(candidates[each], self._marked) for each in candidates}
             runs = interleaved(backends, self._slice, scenarios, self._drive)
+        for beside in sorted(set(backends) - {name}):
+            self._backend.troubles += [f"`{beside}`: {trouble}" for trouble in backends[beside].troubles]
         self._slice.check_unchanged()
         executions = {
             each: self._execution(candidates[each], scenarios[each], runs[each], None, blocks=True)
             for each in candidates
         }
-        return self._case.add(executions.pop(name), declared=True, references=executions)
+        return self._added(executions.pop(name), declared=True, references=executions)
 
-    def _drive(self, backend: Provisioned, source: SampleSource, scenario: Scenario) -> Run:
+    def _begin(self) -> None:
+        """Write the run into the ledger, where there is one, before its first request."""
+        if self._hold is not None:
+            self._case.policy = self._hold.begin(self._case.policy)
+
+    def _added(
+        self, execution: Execution, *, declared: bool, references: Mapping[str, Execution] | None = None
+    ) -> Result:
+        """Keep a run. That it is complete stands in the ledger before its test sees what came of it."""
+        if self._hold is not None:
+            self._case.policy = self._hold.measured(self._case.policy, execution.requests)
+        return self._case.add(execution, declared=declared, references=references)
+
+    def _drive(
+        self, backend: Provisioned, source: SampleSource, scenario: Scenario, probes: Sequence[Probe] = ()
+    ) -> Run:
         try:
-            run = drive(backend.loaded, source, scenario, progress=self._progress)
+            run = self._driver(backend.loaded, scenario)(
+                backend.loaded,
+                source,
+                scenario,
+                progress=self._progress,
+                probes=probes,
+                limits=self._limits,
+            )
         finally:
             if self._progress is not None:
                 self._progress.done()
+        # Once for all: what a candidate raises may hold a key, and is recorded.
+        run.log.errors = {query: redacted(text) for query, text in run.log.errors.items()}
         backend.hung = backend.hung or run.hung
+        # Of what is no pipeline nobody here has timed a stage; it would be the candidate's own word.
+        told = run.log.stages
+        run.log.stages = {name: told[name] for name in backend.stages if name in told}
         if run.interrupted:
+            # What was seen so far is kept, marked as interrupted; no bar is judged on it.
+            self._case.add(self._execution(self._case.candidate, scenario, [run], None), declared=False)
             raise KeyboardInterrupt
-        return run
+        return measured_part(run, scenario)
+
+    def _driver(self, loaded: LoadedBackend, scenario: Scenario) -> Callable[..., Run]:
+        """Pick the driver: an endpoint's requests are sent from processes of their own, without a journal."""
+        if isinstance(loaded, LoadedEndpoint):
+            from .driver.endpoint.drive import drive as drive_endpoint  # noqa: PLC0415 - needs an extra
+
+            return drive_endpoint
+        journal = self._journals(self._case.candidate, scenario) if self._journals else None
+        return partial(drive, journal=journal)
 
     def _execution(
         self,
@@ -188,7 +349,8 @@ class Procure:
             for name, scorer in self._slice.dataset.scorers.items()
             if self._slice.references is not None
         }
-        return Execution(candidate, scenario, self._slice, tuple(launches), scores, energy, blocks)
+        by_stage = score_stages(tuple(run.log for run in launches), self._slice)
+        return Execution(candidate, scenario, self._slice, tuple(launches), scores, energy, blocks, by_stage)
 
     def _scored(self, log: RequestLog, scorer: Scorer) -> NDArray[np.float64]:
         """Score a log once: a judge may be slow, may cost, and may not say the same twice."""

@@ -7,16 +7,29 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from . import threads
 from .backends import Backend, LoadedBackend
 from .errors import DeclarationError, ProcureError, ProvisionError
+from .isolation.declared import HERE, Isolation
 
 
 class Provisioned:
-    """A loaded backend that can be loaded again. It is itself a loaded backend and passes everything on."""
+    """A loaded backend that can be loaded again. It is itself a loaded backend and passes everything on.
 
-    def __init__(self, backend: Backend | LoadedBackend, base: Path) -> None:
-        self._declared = backend if isinstance(backend, Backend) else None
+    Raises `DeclarationError` for one that is to have a process of its own and is loaded in this one already.
+    """
+
+    def __init__(self, backend: Backend | LoadedBackend, base: Path, isolation: Isolation = HERE) -> None:
+        self._declared = isolation.host(backend) if isinstance(backend, Backend) else None
+        if self._declared is None and isolation.own_process:
+            raise DeclarationError(
+                f"the `backend` fixture gave a loaded {type(backend).__name__}, which cannot be moved into a "
+                "process of its own; give it declared, as OnnxRuntime(...), or declare `isolation='none'`"
+            )
         self.base = base
+        self.isolation = isolation
+        self.troubles: list[str] = []  # what went wrong in closing, which changes nothing that was measured
+        self.stages = stages_of(backend)
         self.hung = False  # a call never returned; nothing more can be asked of it
         self.loaded: LoadedBackend = self._load() if isinstance(backend, Backend) else backend
 
@@ -55,14 +68,19 @@ class Provisioned:
         self.loaded = self._load()
 
     def close(self) -> None:
-        """Release what was loaded here, unless a call still runs in it."""
-        if self._declared is not None and not self.hung:
+        """Release what was loaded here, unless a call still runs in it. Raises nothing: `troubles` tells."""
+        if self._declared is None or self.hung:
+            return
+        try:
             self.loaded.close()
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - what was measured stands all the same
+            self.troubles.append(f"{type(error).__name__}: {error}")
 
     def _load(self) -> LoadedBackend:
         assert self._declared is not None, "only a declared backend is loaded"
         try:
-            return self._declared.load(self.base)
+            with threads.of_candidate():
+                return self._declared.load(self.base)
         except ProcureError:
             raise
         except (Exception, SystemExit) as error:
@@ -72,16 +90,23 @@ class Provisioned:
             ) from error
 
 
-def provisioned(backend: Any, base: Path) -> Provisioned:
+def stages_of(backend: Backend | LoadedBackend) -> tuple[str, ...]:
+    """Name the stages of a pipeline; nothing for any other backend, whatever it says of stages itself."""
+    from .backends.pipeline import LoadedPipeline, Pipeline  # noqa: PLC0415 - it knows prices
+
+    return backend.names if isinstance(backend, (Pipeline, LoadedPipeline)) else ()
+
+
+def provisioned(backend: Any, base: Path, isolation: Isolation = HERE) -> Provisioned:
     """Take what a `backend` fixture may give: declared, loaded, or any callable that answers a batch."""
     if isinstance(backend, Provisioned):
         return backend
     if isinstance(backend, (Backend, LoadedBackend)):
-        return Provisioned(backend, base)
+        return Provisioned(backend, base, isolation)
     if callable(backend):
         from .backends import Function  # noqa: PLC0415 - only suites that bring a bare callable need it
 
-        return Provisioned(Function(backend), base)
+        return Provisioned(Function(backend), base, isolation)
     raise DeclarationError(
         f"the `backend` fixture gave {type(backend).__name__}; expected a backend such as OnnxRuntime(...)"
     )

@@ -23,6 +23,7 @@ class Receiver:
         self._config = config
         self._failed: set[str] = set()
         self._broken: set[str] = set()  # failed otherwise than by a bar
+        self._crashed: set[str] = set()  # a worker process died in them
         self._skipped: set[str] = set()  # files skipped as a whole, with all the requirements in them
         self._register = Path(tempfile.gettempdir()) / f"procure-register-{uuid.uuid4().hex}.json"
 
@@ -38,7 +39,9 @@ class Receiver:
             from .evidence.pack import prepare  # noqa: PLC0415 - only with the flag
 
             try:
-                prepare(session_of(self._config).report_folder())
+                ours = session_of(self._config)
+                prepare(ours.report_folder())
+                ours.begin()
             except ProcureError as error:
                 raise pytest.UsageError(f"procure: {error}") from None
 
@@ -50,7 +53,9 @@ class Receiver:
 
             carried = payload(report)
         if carried is not None:
-            session_of(self._config).gate.receive(carried.result, carried.disclosed)
+            session_of(self._config).gate.receive(carried.result, carried.disclosed, carried.right)
+        if str(report.when) == "???":  # pytest-xdist's word for a test in which a worker died
+            self._crashed.add(report.nodeid)
         if report.failed:
             self._failed.add(report.nodeid)
             if carried is None or carried.result["problem"]:
@@ -79,6 +84,9 @@ class Receiver:
         root = self._config.rootpath
         ours.gate.unread |= {file for file in self._skipped if ours.suite.holds(root / file)}
         ours.gate.failed |= self._failed
+        ours.gate.crashed |= self._crashed
+        ours.gate.stopped = str(session.shouldfail or session.shouldstop or "")
+        ours.gate.left_out = _left_out(self._config)
         ours.gate.not_bars |= self._broken
         session.exitstatus = ours.finish(int(exitstatus))
 
@@ -94,3 +102,18 @@ class Receiver:
             terminalreporter.write_line(line, **markup(line))
         if ours.folder is not None and not ours.problems:
             terminalreporter.write_line(f"report: {ours.folder / 'report.html'}")
+
+
+def _left_out(config: pytest.Config) -> str:
+    """Say what on the command line leaves tests out while they are collected."""
+    option = config.option
+    if any("::" in str(argument) for argument in config.args):
+        return "the command names other tests"
+    ignored = [*(getattr(option, "ignore", None) or ()), *(getattr(option, "ignore_glob", None) or ())]
+    if ignored:
+        return f"the command ignores {', '.join(map(str, ignored))}"
+    if getattr(option, "lf", False) or getattr(option, "stepwise", False):
+        return "the command runs what failed last"
+    if config.args_source is config.ArgsSource.ARGS:
+        return f"the command names {', '.join(map(str, config.args))}"
+    return ""

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .errors import DeclarationError, unknown
 from .measured import Measured, Recorder
 from .metrics import Execution, Measurement, Metric, measure, metric, unmeasurable
 from .metrics.comparison import Against, against, compare
 from .metrics.goodput import Limits, goodput
-from .metrics.metric import THROUGHPUT
+from .metrics.metric import THROUGHPUT, TOKENS
+from .metrics.stages import stage_names
 from .units import Quantity, duration
+
+if TYPE_CHECKING:
+    from .evidence.record import SweepRecord
 
 
 class Family:
@@ -41,6 +45,60 @@ class Family:
         return sorted(self._known)
 
 
+class Stages:
+    """The stages of a pipeline: `result.stage.rerank.latency.p95`, `result.stage["rerank"].error_rate`."""
+
+    __slots__ = ("_known", "_look_up")
+
+    def __init__(self, known: tuple[str, ...], look_up: Callable[[str], Measured]) -> None:
+        self._known = known
+        self._look_up = look_up
+
+    def __getattr__(self, name: str) -> StageFamily:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        if name not in self._known:
+            raise AttributeError(unknown("stage", name, self._known))
+        return StageFamily(name, self._look_up)
+
+    def __getitem__(self, name: str) -> StageFamily:
+        """Take names that are no Python names."""
+        return getattr(self, name)  # type: ignore[no-any-return]  # __getattr__ gives StageFamily
+
+    def __dir__(self) -> list[str]:
+        return sorted(self._known)
+
+
+class StageFamily:
+    """What is measured of one stage."""
+
+    __slots__ = ("_look_up", "_name")
+
+    def __init__(self, name: str, look_up: Callable[[str], Measured]) -> None:
+        self._name = name
+        self._look_up = look_up
+
+    @property
+    def latency(self) -> Family:
+        """Percentiles of the time that the stage's call took."""
+        return Family(f"stage.{self._name}.latency", ("p50", "p95", "p99"), self._look_up)
+
+    @property
+    def error_rate(self) -> Measured:
+        """Share of the requests that came to the stage and failed in it."""
+        return self._look_up(f"stage.{self._name}.error_rate")
+
+    @property
+    def quality(self) -> Measured:
+        """Mean score of what the stage gave, by the dataset's labels for it."""
+        return self._look_up(f"stage.{self._name}.quality")
+
+    @property
+    def cost_per_request(self) -> Measured:
+        """What one request costs in this stage."""
+        return self._look_up(f"stage.{self._name}.cost_per_request")
+
+
 class Result:
     """One execution, measured. Each metric is measured once, when first asked for."""
 
@@ -49,6 +107,8 @@ class Result:
     ) -> None:
         self.execution = execution
         self.references = references or {}  # by candidate: those whose blocks were interleaved with these
+        self.sweep: SweepRecord | None = None  # of the search, or the sweep, that this run ended
+        self.probes: Sequence[Execution] = ()  # its short runs
         self._recorder = recorder
         self._measurements: dict[object, Measurement] = {}
 
@@ -76,6 +136,19 @@ class Result:
                 else compare(what, other, self.execution, theirs)
             )
         return self._measurements[key]
+
+    def holds(self, measured: Measurement) -> tuple[bool, Limits | None]:
+        """Tell whether a measurement is of this run, and under which limits if it is goodput."""
+        key = next((key for key, each in self._measurements.items() if each is measured), None)
+        return key is not None, key if isinstance(key, Limits) else None
+
+    def take(self, measured: Measurement) -> None:
+        """Take a measurement as it was made, where what it was made of is no longer there."""
+        self._measurements[measured.metric.name] = measured
+
+    def taken(self) -> list[Measurement]:
+        """List what has been measured of the run itself, in order."""
+        return [each for key, each in self._measurements.items() if isinstance(key, str)]
 
     def goodput(self, *, latency: Quantity | str | None = None, correct: bool | str = False) -> Measured:
         """Share of requests that meet a time limit, a score (`correct="quality.exact"`), or both."""
@@ -126,6 +199,26 @@ class Result:
         return Family("latency", ("p50", "p90", "p95", "p99", "p99.9"), self._measured)
 
     @property
+    def ttft(self) -> Family:
+        """Percentiles of the time to the first token, from the scheduled time; of streams alone."""
+        return Family("ttft", ("p50", "p90", "p95", "p99"), self._measured)
+
+    @property
+    def itl(self) -> Family:
+        """Percentiles of the time from one arrival of tokens to the next; of streams alone."""
+        return Family("itl", ("p50", "p90", "p95", "p99"), self._measured)
+
+    @property
+    def tpot(self) -> Family:
+        """Percentiles of the time per output token after the first; of streams alone."""
+        return Family("tpot", ("p50", "p90", "p95", "p99"), self._measured)
+
+    @property
+    def tokens_per_second(self) -> Measured:
+        """Output tokens of good answers a second; not where the rate is declared."""
+        return self._measured(TOKENS.name)
+
+    @property
     def quality(self) -> Family:
         """Means of the dataset's own scorers."""
         named = tuple(sorted(name.removeprefix("quality.") for name in self.execution.scores))
@@ -135,6 +228,11 @@ class Result:
     def corpus(self) -> Family:
         """The dataset's metrics of all answers at once: `result.corpus.macro_f1`."""
         return Family("corpus", tuple(sorted(self.execution.slice.dataset.corpus)), self._measured)
+
+    @property
+    def stage(self) -> Stages:
+        """The stages of a pipeline, by name."""
+        return Stages(tuple(stage_names(self.execution)), self._measured)
 
     @property
     def answers(self) -> list[Any]:

@@ -7,22 +7,26 @@ that the controller names (the register), because a worker that dies takes every
 from __future__ import annotations
 
 import json
-import math
+import os
+import sys
 from collections.abc import Sequence
-from dataclasses import asdict
-from datetime import UTC, datetime
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from . import __version__
+from . import outputs
 from ._keys import trial_key
 from .decision import Policy
 from .errors import DeclarationError, ProcureError, unknown
-from .evidence import pack
-from .evidence.record import FORMAT, VERSION, Record, RequirementRecord
+from .evidence.partial import KILLED, settle
+from .evidence.parts import Requirement
+from .evidence.session_file import record_of
+from .exits import stand_guard
 from .gate import Expected, Gate
+from .held import Held
+from .kept import keeper
 from .marks import (
     Declared,
     check_names,
@@ -35,11 +39,15 @@ from .marks import (
     slice_rule,
     task_of,
 )
-from .suite import Offer, Source, Suite
+from .settings import policy_alone
+from .stated import now, session_file
+from .suite import Offer, Source, Suite, day_problems
 from .telemetry.environment import environment
 from .telemetry.nvml import gpus
-from .trials import Requirement, Trial
-from .wording import decision_rule
+from .thresholds import limits
+from .transport import keep
+from .trials import Trial
+from .usage import is_requirement, overridden
 
 if TYPE_CHECKING:
     from .candidates import Candidate
@@ -62,15 +70,19 @@ class Session:
     def __init__(self, config: pytest.Config) -> None:
         self.config = config
         self.suite = Suite(config)
+        self.held = Held(config)
         self.gate = Gate(award="any" if config.getoption("procure_award") == "any" else "all")
         self._own_source = Source("the suite's own", _own_dataset)
         self.problems: list[str] = []
-        self.started = _now()
+        self.started = now()
         self.lines: list[str] = []  # for the terminal
         worker_input: dict[str, Any] | None = getattr(config, "workerinput", None)
         self.worker_count = 1 if worker_input is None else int(worker_input.get("workercount", 1))
         self.register_file: str | None = None if worker_input is None else worker_input["procure_register"]
         self.folder = self.report_folder() if config.getoption("procure_report") else None
+        looking = config.getoption("procure_plan") or config.getoption("procure_seal")  # nothing is evidence
+        self.keeper = None if self.folder is None or looking else keeper(config, self.folder)
+        stand_guard(config)
 
     def report_folder(self) -> Path:
         """Give the folder of `--procure-out`, seen from where pytest was called."""
@@ -99,7 +111,7 @@ class Session:
         try:
             return self.suite.source(node.ihook, name)
         except DeclarationError:
-            if name is not None or not _overridden(node, "dataset"):
+            if name is not None or not overridden(node, "dataset"):
                 raise
             return self._own_source
 
@@ -143,6 +155,7 @@ class Session:
         """
         selected = self.config.getoption("procure_candidate")
         known = self.suite.candidates()
+        self.problems += day_problems("valid_until", self.config.getini("procure_valid_until"))
         self.problems += [
             f"--procure-candidate: {unknown('candidate', name, known)}"
             for name in selected or ()
@@ -157,10 +170,17 @@ class Session:
                 self._misplaced(item)
             else:
                 self._declare(item, offer, selected)
+        self.held.compare(policy_alone(self.config), self.gate.award)
+        self.problems += self.held.problems
         if self.gate.expected and self.worker_count > (devices := max(1, len(gpus()[0]))):
             self.problems.append(
                 f"{self.worker_count} worker processes would measure on {devices} device(s) at once, and "
                 f"slow each other; run with `-n {devices}`, or without pytest-xdist"
+            )
+        if self.gate.expected and sys.flags.optimize:
+            self.problems.append(
+                "Python was started with `-O` (or PYTHONOPTIMIZE), which leaves out every assert: no bar in "
+                "a test would be looked at; run without it"
             )
         if self.problems:
             self._refuse(items)
@@ -208,10 +228,22 @@ class Session:
             scenario=marks.scenario,
             bars=marks.bars,
         )
-        item.stash[trial_key] = Trial(requirement, self.policy(len(offered) or 1))
         stated = {o.candidate.name: o.candidate.describe() for o in offers if o.candidate in offered}
+        stated = stated or {name: _unstated(name)}
+        try:
+            self.held.declare(item, requirement, stated)
+        except ProcureError as error:
+            self._problem(item, error)
+            return
+        item.stash[trial_key] = Trial(
+            requirement,
+            self.policy(len(offered) or 1),
+            limits=limits(self.config),
+            hold=self.held.hold(requirement, stated[name]),
+            screen=self.held.screen,
+        )
         expected = Expected(requirement.id, requirement.question, marks.scenario.label, item.nodeid, name)
-        self.gate.expect([expected], stated or {name: _unstated(name)})
+        self.gate.expect([expected], stated)
 
     def _slice_of_parameters(self, item: pytest.Item) -> None:
         """Take the slice that a parameter set's own mark asks for; tests are generated without it."""
@@ -238,29 +270,14 @@ class Session:
 
     def policy(self, candidates: int) -> Policy:
         """Give the decision rule's risks; under `--procure-award any` the candidates share the consumer's."""
-        risk = self._number("consumer_risk", Policy().consumer_risk, 1e-6, 0.49)
-        clusters = self._number("min_clusters", Policy().min_clusters, 2, 1e9)
-        sharing = candidates if self.gate.award == "any" else 1
-        return Policy(consumer_risk=risk / sharing, min_clusters=int(clusters), candidates=sharing)
+        alone = policy_alone(self.config)
+        sharing = self.held.sharing(candidates) if self.gate.award == "any" else 1
+        return replace(alone, consumer_risk=alone.consumer_risk / sharing, candidates=sharing)
 
-    def producer_risk(self) -> float:
-        """Give the plan's chance to turn down an offer at its design value. Raises `UsageError`."""
-        return self._number("producer_risk", 0.1, 1e-6, 0.99)
-
-    def _number(self, key: str, default: float, least: float, most: float) -> float:
-        """Read a number from the ini. Raises `UsageError` for one that cannot be meant."""
-        written = self.config.getini(f"procure_{key}")
-        if not written:
-            return default
-        try:
-            value = float(written)
-        except ValueError:
-            value = math.nan
-        if not least <= value <= most:
-            raise pytest.UsageError(
-                f"procure: ini key `procure_{key} = {written}`; expected a number from {least:g} to {most:g}"
-            )
-        return value
+    def deselected(self, test: str) -> None:
+        """Keep that somebody chose not to test a requirement; the controller of a worker is told."""
+        self.gate.deselected.add(test)
+        self._write_register()
 
     def _write_register(self) -> None:
         if self.register_file and self.gate.expected and not self.problems:
@@ -268,6 +285,8 @@ class Session:
                 "expected": [asdict(each) for each in self.gate.expected.values()],
                 "candidates": self.gate.candidates,
                 "published": self.gate.published,
+                "deselected": sorted(self.gate.deselected),
+                "held": self.held.told(),
             }
             Path(self.register_file).write_text(json.dumps(told), encoding="utf-8")
 
@@ -278,104 +297,53 @@ class Session:
         self.problems += told.get("problems", ())
         self.gate.expect((Expected(**each) for each in told.get("expected", ())), told.get("candidates", {}))
         self.gate.published.update(told.get("published", {}))
+        self.gate.deselected |= set(told.get("deselected", ()))
+        self.held.take(told.get("held", {}))
+
+    def interrupted(self, trial: Trial) -> None:
+        """Keep what a test that Ctrl-C has ended had measured by then."""
+        if trial.record is not None:
+            keep(trial, self.keeper)
+            self.gate.receive(trial.record, trial.disclosed, trial.right)
 
     # -- record -------------------------------------------------------------------------------------------
 
+    def begin(self) -> None:
+        """Write down what is known before the first test. Raises `EvidenceError`."""
+        if self.keeper is not None:
+            self.keeper.begin(session_file(self, KILLED), self.held.files)
+
     def finish(self, status: int) -> int:
         """Conclude, write what was asked for, and give the exit status."""
-        requirements, candidates, outcome = self.gate.conclude(status)
-        record = self._record(requirements, candidates, outcome)
+        self.held.expect_all(self.gate, self.config.getoption("procure_candidate"))
+        if self.keeper is not None:
+            self.gate.notes += [each.said for each in settle(self.keeper.folder)]
+        file = session_file(self, status)
+        found = environment(self.config.rootpath)
+        record = record_of(file, self.gate.results.values(), found, right=self.gate.right)
+        outcome = record["outcome"]
         from .report.terminal import lines  # noqa: PLC0415 - nothing is reported before a session's end
 
         if self.folder is not None:
             try:
-                from .report.html import render  # noqa: PLC0415 - the same
-
-                pack.write(self.folder, record, render(record))
+                with_pdf = bool(self.config.getoption("procure_pdf"))
+                outputs.write(
+                    self.folder, file, record, self.held.files, with_pdf=with_pdf, environ=os.environ
+                )
             except ProcureError as error:
                 outcome["exit_status"] = outcome["exit_status"] or 1
                 outcome["reasons"].append(str(error))
         self.lines = lines(record, width=self._width())
         return outcome["exit_status"]
 
-    def _record(self, requirements: list[RequirementRecord], candidates: Any, outcome: Any) -> Record:
-        runs = [run for q in requirements for result in q["results"] for run in result["runs"]]
-        slices = {run["slice"]["digest"]: run["slice"] for run in runs}
-        policy = self.policy(max(1, len(candidates)))
-        return {
-            "format": FORMAT,
-            "version": VERSION,
-            "title": self.config.getini("procure_title"),
-            "decision": self.config.getini("procure_decision"),
-            "measured_by": self.config.getini("procure_measured_by"),
-            "measured_for": self.config.getini("procure_measured_for"),
-            "started": self.started,
-            "finished": _now(),
-            "plugin_version": __version__,
-            "command": " ".join(["pytest", *map(str, self.config.invocation_params.args)]),
-            "consumer_risk": policy.consumer_risk,
-            "rejection_risk": policy.rejection_risk,
-            "rule": decision_rule(policy),
-            "outcome": outcome,
-            "candidates": candidates,
-            "requirements": requirements,
-            "datasets": list(slices.values()),
-            "published": list(self.gate.published.values()),
-            "environment": environment(),
-            "notes": self._notes(),
-        }
-
-    def _notes(self) -> list[str]:
-        gate, workers = self.gate, self.config.getoption("numprocesses", None)
-        notes = list(gate.notes)
-        if workers:
-            notes.append(f"The tests were spread over {workers} worker process(es) by pytest-xdist.")
-        notes += [
-            f"{test} ran {times} times; the first run decides." for test, times in sorted(gate.rerun.items())
-        ]
-        if any("::" in str(argument) for argument in self.config.invocation_params.args):
-            notes.append("The command names single tests; what it leaves out of the suite was not looked at.")
-        if foreign := sorted(gate.failed - set(gate.expected)):
-            notes.append(f"Tests that are no requirements failed: {', '.join(foreign)}.")
-        return notes
-
     def _width(self) -> int:
         reporter = self.config.pluginmanager.get_plugin("terminalreporter")
         return int(getattr(getattr(reporter, "_tw", None), "fullwidth", 100))
 
 
-def is_requirement(item: pytest.Item) -> bool:
-    """Whether a test stands for a requirement: it uses our `procure`, or puts bars on our candidates."""
-    names = getattr(item, "fixturenames", ())
-    if "_procure_offer" in names and item.get_closest_marker("bar"):
-        return True
-    return "procure" in names and _ours(item)
-
-
-def _definitions(node: Any, fixture: str) -> Sequence[Any]:
-    definitions: Sequence[Any] = node._fixtureinfo.name2fixturedefs.get(fixture, ())  # noqa: SLF001 - pytest has no public way to ask
-    return definitions
-
-
-def _overridden(node: Any, fixture: str) -> bool:
-    """Whether the nearest fixture of that name is the suite's own."""
-    definitions = _definitions(node, fixture)
-    return bool(definitions) and definitions[-1].func.__module__ != "pytest_procure.fixtures"
-
-
 def _own_dataset() -> Dataset:
     """Stand in for a dataset that a suite's own fixture gives."""
     raise DeclarationError("the suite's own `dataset` fixture gives the data; nothing else is declared")
-
-
-def _ours(item: pytest.Item) -> bool:
-    """Whether the fixture `procure` of a test is ours, or the suite's own that builds on ours."""
-    for definition in reversed(_definitions(item, "procure")):
-        if definition.func.__module__ == "pytest_procure.fixtures":
-            return True
-        if "procure" not in definition.argnames:
-            return False
-    return False
 
 
 def _offer(item: pytest.Item) -> Offer | None:
@@ -386,7 +354,3 @@ def _offer(item: pytest.Item) -> Offer | None:
 
 def _unstated(name: str) -> dict[str, Any]:
     return {"name": name, "vendor": "", "precision": "", "price": None, "hardware": "", "notes": ""}
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")

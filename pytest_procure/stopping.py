@@ -34,7 +34,7 @@ def check(bars: Sequence[Bar], chosen: DatasetSlice, scenario: Scenario) -> None
     others = [
         bar.metric.name
         for bar in bars
-        if bar.metric.kind != "quality" or bar.metric.of_corpus or bar.against is not None
+        if bar.metric.kind != "quality" or bar.metric.of_corpus or bar.metric.stage or bar.against is not None
     ]
     if others or not bars:
         told = ", ".join(others) or "there is none"
@@ -43,6 +43,8 @@ def check(bars: Sequence[Bar], chosen: DatasetSlice, scenario: Scenario) -> None
         raise DeclarationError(f"{asked} and `launches=` exclude each other")
     if chosen.clusters is not None:
         raise DataError(f"{asked} takes items that stand for themselves; this dataset has clusters")
+    if chosen.weights is not None:
+        raise DataError(f"{asked} counts each item the same; this slice is weighted")
     if queries(scenario, len(chosen)) > len(chosen):
         raise DataError(f"{asked} asks each item once at most; lower `count` to {len(chosen)}")
 
@@ -62,6 +64,6 @@ def staged(
         run = drive(backend, Block(chosen, stage), part)
         run.log.samples = stage[run.log.samples]
         runs.append(run)
-        if run.hung or run.interrupted or settled(runs):
+        if run.broken or run.interrupted or settled(runs):
             break
     return runs

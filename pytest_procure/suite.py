@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +12,9 @@ import pytest
 
 from .candidates import Candidate
 from .datasets import Dataset, DatasetSlice
+from .datasets.places import starting_at
 from .errors import DataError, DeclarationError, ProcureError, unknown
+from .isolation.declared import HERE, Isolation, isolation_of
 
 _CANDIDATES = "pytest_procure_candidates"
 _DATASETS = "pytest_procure_datasets"
@@ -19,10 +22,11 @@ _DATASETS = "pytest_procure_datasets"
 
 @dataclass(frozen=True, eq=False)
 class Offer:
-    """A candidate, and the folder that its relative paths start from."""
+    """A candidate, the folder that its relative paths start from, and the process that it runs in."""
 
     candidate: Candidate
     base: Path
+    isolation: Isolation = HERE
 
 
 @dataclass(eq=False)
@@ -32,6 +36,7 @@ class Source:
     name: str
     given: Dataset | Callable[[], Dataset]
     made: Dataset | None = None
+    base: Path | None = None  # that relative paths start from
 
     def dataset(self) -> Dataset:
         """Give the dataset. What the suite's own callable raises becomes a `DataError`."""
@@ -44,7 +49,8 @@ class Source:
 
     def _call(self, make: Callable[[], Dataset]) -> Dataset:
         try:
-            return make()
+            with starting_at(self.base or Path()):
+                return make()
         except ProcureError:
             raise
         except Exception as error:
@@ -124,6 +130,10 @@ class Suite:
                     return offer.base
         return self._config.rootpath
 
+    def isolation(self, candidate: Candidate) -> Isolation:
+        """Tell in which process a candidate runs. Raises `DeclarationError`."""
+        return isolation_of(candidate, self._config.getini("procure_isolation"))
+
     def source(self, ihook: Any, name: str | None) -> Source:
         """Find a dataset by name; the name of the only one may be left out."""
         sources = self._all_sources(ihook)
@@ -150,15 +160,15 @@ class Suite:
         key = _key(ihook, _DATASETS)
         if key not in self._sources:
             found: dict[str, Source] = {}
-            for given, _ in self._declared(ihook, _DATASETS):
+            for given, base in self._declared(ihook, _DATASETS):
                 if not isinstance(given, Mapping):
                     raise DeclarationError(f"`{_DATASETS}` gave {type(given).__name__}; expected a mapping")
                 for name, dataset in given.items():
-                    found.setdefault(name, self._shared(name, dataset))
+                    found.setdefault(name, self._shared(name, dataset, base))
             self._sources[key] = found
         return self._sources[key]
 
-    def _shared(self, name: str, given: Any) -> Source:
+    def _shared(self, name: str, given: Any, base: Path) -> Source:
         """Keep one source a declaration, so that two folders share a dataset made above both."""
         if not (isinstance(given, Dataset) or callable(given)):
             raise DeclarationError(
@@ -166,7 +176,7 @@ class Suite:
             )
         known = (source for sources in self._sources.values() for source in sources.values())
         make = cast("Dataset | Callable[[], Dataset]", given)  # what it makes is checked when it is made
-        return next((s for s in known if s.name == name and s.given is make), Source(name, make))
+        return next((s for s in known if s.name == name and s.given is make), Source(name, make, base=base))
 
     def _declared(self, ihook: Any, hook: str) -> Iterator[tuple[Any, Path]]:
         """Ask each implementation by itself, the nearest conftest first: only so is its folder known."""
@@ -179,7 +189,8 @@ class Suite:
             file = getattr(plugin, "__file__", None)
             base = Path(file).parent if file else self._config.rootpath
             try:
-                answers = alone(config=self._config)
+                with starting_at(base):
+                    answers = alone(config=self._config)
             except ProcureError as error:
                 raise type(error)(f"{_place(file)}: {error}") from error
             except Exception as error:
@@ -201,7 +212,7 @@ class Suite:
             if candidate.name in names:
                 raise DeclarationError(f"there are two candidates named `{candidate.name}`; rename one")
             names.add(candidate.name)
-        return [Offer(candidate, base) for candidate in candidates]
+        return [Offer(candidate, base, self.isolation(candidate)) for candidate in candidates]
 
 
 def _key(ihook: Any, hook: str) -> tuple[int, ...]:
@@ -210,3 +221,13 @@ def _key(ihook: Any, hook: str) -> tuple[int, ...]:
 
 def _place(file: str | None) -> str:
     return Path(file).name if file else "a plugin"
+
+
+def day_problems(key: str, written: str) -> list[str]:
+    """Say what is wrong with a day of the ini: a report that is valid until `soon` would be read as valid."""
+    try:
+        if not written or dt.date.fromisoformat(written).isoformat() == written:
+            return []
+    except ValueError:
+        pass
+    return [f"ini key `procure_{key} = {written}`; expected a day, as in 2027-06-30"]

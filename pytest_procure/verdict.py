@@ -62,7 +62,7 @@ def policy_of(bar: Bar, policy: Policy) -> Policy:
     """Give the risks that a bar is decided at: its own consumer's risk, where it states one."""
     if bar.consumer_risk is None:
         return policy
-    return replace(policy, consumer_risk=bar.consumer_risk / policy.candidates)
+    return replace(policy, consumer_risk=bar.consumer_risk / policy.candidates / 2.0 ** (policy.run - 1))
 
 
 def judge(
@@ -71,14 +71,15 @@ def judge(
     *,
     late: bool = False,
     late_failures: bool = False,
-    clock_stepped: bool = False,
+    may_flatter: bool = False,
 ) -> tuple[Verdict, tuple[Finding, ...]]:
     """Decide a requirement from all its findings.
 
     `late`: the harness kept the candidate waiting. That can only lengthen a latency, so what is accepted
     stays accepted, and a timed finding that is not becomes invalid. `late_failures`: requests timed out or
-    were lost as well, so every finding that is not accepted may be the harness's doing. `clock_stepped`: a
-    machine that slept may have measured too little, so no timed finding stands.
+    were lost as well, so every finding that is not accepted may be the harness's doing. `may_flatter`: a
+    machine that slept, or traffic other than declared, may have measured too little, so no timed finding
+    stands.
 
     All bars must be met to accept (intersection-union test: no correction). Rejection takes Holm over all
     bars that decide, because each is one more chance to reject a good offer.
@@ -98,7 +99,7 @@ def judge(
         seen = not (isinstance(basis, Unmeasurable) and finding.decision.blocked == basis.reason)
         explained = late and seen and (timed or late_failures) and not finding.certain
         doubtful = verdict is not Verdict.ACCEPT and explained
-        if doubtful or (clock_stepped and timed):
+        if doubtful or (may_flatter and timed):
             verdict = Verdict.INVALID
         judged.append(replace(finding, verdict=verdict))
     return _whole([judged[i].verdict for i in deciding]), tuple(judged)

@@ -11,6 +11,7 @@ from .decision import Policy
 from .errors import DomainError
 from .metrics.measurement import (
     Anytime,
+    Confirmed,
     Contrast,
     Corpus,
     CostOfShare,
@@ -74,7 +75,7 @@ def sentence(finding: Finding) -> str:
     of = (
         f" of {measured.n:,} {measured.n_unit}" if bar.metric.shares or bar.metric.kind == "condition" else ""
     )
-    said = f"{bar.metric.title}: {estimate(finding)}{of}{_range(finding)}; {asked}"
+    said = f"{bar.metric.title}: {estimate(finding) or 'not shown'}{of}{_range(finding)}; {asked}"
     if decision.blocked:
         said += f"; {decision.blocked}"
     if finding.struck:
@@ -113,7 +114,7 @@ def rule(finding: Finding, policy: Policy) -> str:
 
 def _proviso(finding: Finding) -> str:
     """Say what the risk holds for, where a run may hold nothing of what matters."""
-    if finding.bar.metric.name != "error_rate":
+    if finding.bar.metric.kind != "errors":
         return ""
     return ", as far as failures do not come in rows so rare that a run of this length may hold none"
 
@@ -131,7 +132,8 @@ def _how(basis: object, finding: Finding) -> str:
 @_how.register
 def _(basis: Share, finding: Finding) -> str:
     effect = f", design effect {basis.design_effect:.2f} (Korn-Graubard)" if basis.design_effect > 1 else ""
-    return f"one-sided Clopper-Pearson {_end_that_decides(finding)} bound{effect}"
+    parts = ", strata weighted by their shares of production" if basis.weighted else ""
+    return f"one-sided Clopper-Pearson {_end_that_decides(finding)} bound{parts}{effect}"
 
 
 @_how.register
@@ -167,11 +169,14 @@ def _(basis: Corpus, finding: Finding) -> str:
 @_how.register
 def _(basis: Latencies, finding: Finding) -> str:
     within = "within" if finding.bar.sense == "at most" else "below"
+    metric = finding.bar.metric
+    what = "latency" if metric.family == "latency" else "time to the first token"
+    since = f", {what} from the scheduled time" if metric.family in {"latency", "ttft"} else ""
     return (
-        f"share of requests {within} the limit, asked {readable(Quantity(basis.q), share=True)} (percentile "
-        "by nearest rank, latency from the scheduled time): one-sided Clopper-Pearson bound at the "
-        f"effective sample size, design effect {finding.decision.design_effect:.2f} from batch means "
-        "(Korn-Graubard),"
+        f"share of {finding.measurement.n_unit} {within} the limit, asked "
+        f"{readable(Quantity(basis.q), share=True)} (percentile by nearest rank{since}): one-sided "
+        "Clopper-Pearson bound at the effective sample size, design effect "
+        f"{finding.decision.design_effect:.2f} from batch means (Korn-Graubard),"
     )
 
 
@@ -220,32 +225,46 @@ def _(basis: Pairs, finding: Finding) -> str:
 
 
 @_how.register
+def _(basis: Confirmed, _finding: Finding) -> str:
+    return (
+        f"the rate at which a fresh run, over {basis.launches} launch(es), met each bar of the search by its "
+        "own decision rule, and kept up,"
+    )
+
+
+@_how.register
 def _(_basis: Interval, finding: Finding) -> str:
     return f"{_end_that_decides(finding)} end of the interval that the test gave"
 
 
-def hint(finding: Finding, policy: Policy) -> str:
+def hint(finding: Finding, policy: Policy) -> str:  # noqa: PLR0911 - one return a basis
     """Say what would decide an undecided bar; nothing for a decided one."""
     if finding.verdict is not Verdict.INCONCLUSIVE:
         return ""
     basis = finding.measurement.basis
     match basis:
+        case Share(clusters=int(clusters)) if clusters < policy.min_clusters:
+            return f"A newly sealed run over {policy.min_clusters} clusters or more could decide."
         case Share(total=total, n=n) | Goodput(share=Share(total=total, n=n)):
             needed = _requests(total / n, finding.bar.limit.base, finding.bar.sense == "at least", policy)
             unit = finding.measurement.n_unit
         case Latencies(values=values, q=q):
             within = float((values <= finding.bar.limit.ns).mean())
             needed = _requests(within, q, finding.bar.sense == "at most", policy)
-            unit = "requests"
+            unit = finding.measurement.n_unit
         case Means(minimum=minimum, of=of) if len(basis.values) < minimum:
             return f"A newly sealed run of {minimum} {of} could decide."
+        case Confirmed(launches=launches, minimum=minimum, unshown="") if launches < minimum:
+            return f"A newly sealed search with `launches={minimum}` could decide."
         case _:
             return ""
     if needed is None:
         return "The estimate lies on the bar: no number of requests is sure to decide."
-    total_needed = round(needed * finding.decision.design_effect)
-    if isinstance(basis, Latencies):
-        floor = max(policy.min_under_load, round(policy.min_effective * finding.decision.design_effect))
+    told = finding.decision
+    apart = finding.measurement.n / told.n_effective if told.n_effective else 1.0  # that tell as much as one
+    total_needed = round(needed * max(told.design_effect, apart))
+    if isinstance(basis, Latencies | Goodput):
+        floor = max(policy.min_under_load, round(policy.min_effective * told.design_effect))
         total_needed = max(total_needed, floor)
     return (
         f"If the offer is as good as it looked, a newly sealed run of {total_needed:,} {unit} in all"

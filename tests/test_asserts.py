@@ -76,6 +76,39 @@ def test_the_role_of_a_comparison_is_read_from_where_it_stands(written, source, 
     assert roles(written(source)) == expected
 
 
+@pytest.mark.parametrize(
+    "source",
+    [
+        "assert (y <= 1) is False",
+        "assert (y <= 1, y <= 2) == (False, False)",
+        "assert sum([y <= 1]) == 0",
+        "assert [each for each in [y] if each <= 1] == []",
+        "assert next((each for each in [y] if each <= 1), None) is None",
+        "assert True ^ (y <= 1)",
+        "assert True not in [y <= 1]",
+        "assert bool(x <= 1)",
+    ],
+)
+def test_a_comparison_of_which_an_assert_makes_something_else_is_unclear(written, source):
+    names = written(source)
+    assert all(each.unclear for each in names["x"].roles + names["y"].roles)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "assert x <= 1",
+        "assert not y <= 1",
+        "assert x <= 1 and (y <= 1 or x <= 2)",
+        "assert all(each <= 1 for each in [x])",
+        "assert not [each for each in [y] if each <= 1]",
+    ],
+)
+def test_a_comparison_that_an_assert_takes_as_it_is_is_clear(written, source):
+    names = written(source)
+    assert not any(each.unclear for each in names["x"].roles + names["y"].roles)
+
+
 def test_a_role_names_the_asserted_text_and_its_place(written):
     (found,) = written("\n\nassert x   <= 1, 'too slow'")["x"].roles
     assert (found.text, found.where) == ("assert x <= 1", "written.py:3")

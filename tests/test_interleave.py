@@ -29,7 +29,7 @@ class Asked:
         self.blocks.append((backend, block, scenario))
         asked = queries(scenario, len(block)) * scenario.samples_per_query
         log = SimpleNamespace(samples=sample_order(len(block), asked, scenario.seed))
-        return SimpleNamespace(log=log, hung=(backend, number) in self.hangs)
+        return SimpleNamespace(log=log, broken=(backend, number) in self.hangs)
 
     @property
     def order(self):

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from pytest_procure import Candidate, HourlyPrice, RequestPrice, TokenPrice, stats
 from pytest_procure.bars import declare_bar
 from pytest_procure.decision import Policy, decide
+from pytest_procure.evidence.parts import Requirement
 from pytest_procure.metrics import Measurement
 from pytest_procure.metrics.measurement import Latencies, Share
 from pytest_procure.planning import Numbers, Pilot, Sample, State, plan, rehearsal
 from pytest_procure.report import plan as report
 from pytest_procure.scenarios import Scenario
-from pytest_procure.trials import Requirement
 from pytest_procure.units import Quantity
 
 SERVER = Scenario.declare("server", qps=40, count=2400)

@@ -9,31 +9,52 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .command import Command as Command
     from .function import Function as Function
+    from .http_json import HttpJson as HttpJson
     from .locks import device_lock as device_lock
     from .onnxruntime import OnnxRuntime as OnnxRuntime
+    from .openai import OpenAIEndpoint as OpenAIEndpoint
+    from .pipeline import Pipeline as Pipeline
+    from .pipeline import Stage as Stage
+    from .plugins import backend_named as backend_named
     from .protocol import Answer as Answer
     from .protocol import Backend as Backend
     from .protocol import LoadedBackend as LoadedBackend
+    from .protocol import LoadedEndpoint as LoadedEndpoint
     from .torch import TorchModule as TorchModule
 
 _HOMES = {
     "Answer": "protocol",
     "Backend": "protocol",
+    "Command": "command",
     "Function": "function",
+    "HttpJson": "http_json",
     "LoadedBackend": "protocol",
+    "LoadedEndpoint": "protocol",
     "OnnxRuntime": "onnxruntime",
+    "OpenAIEndpoint": "openai",
+    "Pipeline": "pipeline",
+    "Stage": "pipeline",
     "TorchModule": "torch",
+    "backend_named": "plugins",
     "device_lock": "locks",
 }
 
 __all__ = [
     "Answer",
     "Backend",
+    "Command",
     "Function",
+    "HttpJson",
     "LoadedBackend",
+    "LoadedEndpoint",
     "OnnxRuntime",
+    "OpenAIEndpoint",
+    "Pipeline",
+    "Stage",
     "TorchModule",
+    "backend_named",
     "device_lock",
 ]
 

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, cast
+from functools import partial
+from typing import Any, cast
+
+import numpy as np
 
 from pytest_procure.errors import DeclarationError
 
 from .function import qualified_name
 
-Decode = Literal["argmax"] | Callable[[Any], Sequence[Any]] | None
+#: "argmax", "top-5" and the like, a function of the model's output, or None for its rows.
+Decode = str | Callable[[Any], Sequence[Any]] | None
+_TOP = re.compile(r"top-([1-9]\d{0,3})")
 
 
 def decoder(declared: Decode) -> Callable[[Any], Sequence[Any]]:
@@ -20,8 +26,10 @@ def decoder(declared: Decode) -> Callable[[Any], Sequence[Any]]:
         return argmax
     if callable(declared):
         return declared
+    if isinstance(declared, str) and (match := _TOP.fullmatch(declared)):
+        return partial(top, int(match[1]))
     raise DeclarationError(
-        f"`decode={declared!r}`; expected 'argmax', a function of the model's output, or None"
+        f"`decode={declared!r}`; expected 'argmax', 'top-5', a function of the model's output, or None"
     )
 
 
@@ -46,6 +54,18 @@ def argmax(scores: Any) -> list[int | None]:
     labels = scores.argmax(axis=1)
     best = scores.max(axis=1)
     return [int(label) if value == value else None for label, value in zip(labels, best, strict=True)]  # noqa: PLR0124
+
+
+def top(k: int, scores: Any) -> list[list[int] | None]:
+    """The numbers of the k largest scores in each row, the best first; ties go to the smaller number.
+
+    None for a row that holds NaN. Raises `TypeError` for scores that are no rows of k classes or more.
+    """
+    if scores.ndim != 2 or scores.shape[1] < k:
+        raise TypeError(f"scores of shape {scores.shape} have no {k} best a row; expected (batch, classes)")
+    order = np.argsort(-np.asarray(scores, dtype=np.float64), axis=1, kind="stable")[:, :k]
+    broken = np.isnan(scores).any(axis=1)
+    return [None if bad else row.tolist() for row, bad in zip(order, broken, strict=True)]
 
 
 def _rows(outputs: Any) -> Sequence[Any]:

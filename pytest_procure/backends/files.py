@@ -39,6 +39,19 @@ def file_record(path: Path, name: str | None = None) -> dict[str, Any]:
     return {"file": name or path.name, "bytes": path.stat().st_size, "sha256": digest}
 
 
+def checked_digest(path: Path, expected: str | None, shown: str) -> None:
+    """Refuse a file that is not the one declared. Raises `ProvisionError`."""
+    if expected is None:
+        return
+    with path.open("rb") as stream:
+        found = hashlib.file_digest(stream, "sha256").hexdigest()
+    if found != str(expected).lower():
+        raise ProvisionError(
+            f"`{shown}` has SHA-256 {found[:16]}..., declared was {str(expected)[:16]}...: it is another "
+            "file than was offered"
+        )
+
+
 def one_line(error: BaseException, *, hide: Path | None = None) -> str:
     """What an exception says, on one line, without the folder of the file `hide`."""
     text = " ".join(str(error).split()) or type(error).__name__

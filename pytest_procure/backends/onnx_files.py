@@ -13,6 +13,8 @@ from typing import Any
 
 from pytest_procure.errors import ProvisionError
 
+from .protobuf import messages
+
 #: Where tensors hide in a model: field number -> what it holds (onnx.proto, IR version 13).
 _Fields = dict[int, Any]
 _TENSOR: _Fields = {13: "entry"}
@@ -60,44 +62,11 @@ def _walk(data: mmap.mmap) -> Iterator[str]:
     todo: list[tuple[int, int, _Fields]] = [(0, len(data), _MODEL)]
     while todo:
         start, end, wanted = todo.pop()
-        for number, first, last in _fields(data, start, end):
+        for number, first, last in messages(data, start, end):
             inside = wanted.get(number)
             if inside == "entry":
-                entry = {key: data[a:b] for key, a, b in _fields(data, first, last)}
+                entry = {key: data[a:b] for key, a, b in messages(data, first, last)}
                 if entry.get(1) == b"location":
                     yield entry.get(2, b"").decode()
             elif inside is not None:
                 todo.append((first, last, inside))
-
-
-def _fields(data: mmap.mmap, place: int, end: int) -> Iterator[tuple[int, int, int]]:
-    """The length-delimited fields of a message: number, start, end. Raises `ValueError` for what is none."""
-    while place < end:
-        tag, place = _varint(data, place)
-        match tag & 7:
-            case 0:
-                _, place = _varint(data, place)
-            case 1:
-                place += 8
-            case 2:
-                size, place = _varint(data, place)
-                if place + size > end:
-                    raise ValueError("a field reaches beyond its message")
-                yield tag >> 3, place, place + size
-                place += size
-            case 5:
-                place += 4
-            case _:
-                raise ValueError("no protobuf")
-
-
-def _varint(data: mmap.mmap, place: int) -> tuple[int, int]:
-    value = shift = 0
-    while True:
-        byte = data[place]
-        value |= (byte & 127) << shift
-        place, shift = place + 1, shift + 7
-        if byte < 128:
-            return value, place
-        if shift > 63:
-            raise ValueError("no protobuf")

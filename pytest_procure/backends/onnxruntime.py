@@ -16,8 +16,9 @@ import numpy as np
 from pytest_procure.errors import DeclarationError, ProvisionError, unknown
 
 from .decode import Decode, decoder, decoder_name
-from .files import file_record, model_file, one_line
+from .files import checked_digest, file_record, model_file, one_line
 from .onnx_files import external_files
+from .precision import of_onnx
 
 Provider = str | tuple[str, Mapping[str, Any]]
 
@@ -44,12 +45,14 @@ class OnnxRuntime:
     """Declares an ONNX model that runs in this process.
 
     `path` is relative to the conftest. `decode` makes outputs of what the model gives: `"argmax"` the number
-    of the largest score, a callable whatever it returns for the batch, None the rows themselves. Models with
-    several inputs take samples that are mappings; `inputs` maps a model input to its key, which is the
-    input's own name by default. `dtype` converts samples before each call, and that time is measured.
+    of the largest score, `"top-5"` those of the five largest, a callable whatever it returns for the batch,
+    None the rows themselves. Models with several inputs take samples that are mappings; `inputs` maps a model
+    input to its key, which is the input's own name by default. `dtype` converts samples before each call, and
+    that time is measured.
 
     `providers` are tried in this order and are used as asked for, or loading fails: a node runs on the CPU
     only if `CPUExecutionProvider` is listed. `threads` is the number of threads inside one operator.
+    `sha256` is the digest that the model file has to have.
     """
 
     path: str | Path
@@ -60,6 +63,7 @@ class OnnxRuntime:
     providers: Sequence[Provider] = (_CPU,)
     graph_optimisation: Literal["none", "basic", "extended", "all"] = "all"
     dtype: str | None = None
+    sha256: str | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.path, str | Path):
@@ -97,6 +101,7 @@ class OnnxRuntime:
                 "run `pip install 'pytest-procure[onnx]'`"
             ) from None
         file = model_file(base, self.path)
+        checked_digest(file, self.sha256, str(self.path))
         weights = external_files(file, shown=str(self.path))
         providers = _providers(self.providers, onnxruntime.get_available_providers())
         try:
@@ -110,7 +115,7 @@ class OnnxRuntime:
         except Exception as error:  # noqa: BLE001 - onnxruntime raises subclasses of Exception itself
             raise ProvisionError(self._refusal(error, file, providers, onnxruntime.__version__)) from None
         files = [file_record(file), *(file_record(path, name) for name, path in weights.items())]
-        loaded = LoadedOnnxRuntime(self, session, files, onnxruntime.__version__)
+        loaded = LoadedOnnxRuntime(self, session, files, onnxruntime.__version__, of_onnx(file))
         loaded.check()
         return loaded
 
@@ -146,12 +151,18 @@ class LoadedOnnxRuntime:
     releases_gil = True
 
     def __init__(
-        self, declared: OnnxRuntime, session: Any, files: list[dict[str, Any]], version: str
+        self,
+        declared: OnnxRuntime,
+        session: Any,
+        files: list[dict[str, Any]],
+        version: str,
+        weights: dict[str, float],
     ) -> None:
         self._declared = declared
         self._session = session
         self._files = files
         self._version = version
+        self._weights = weights
         self._run = session.run
         self._inputs = session.get_inputs()
         self._output_names = [output.name for output in session.get_outputs()]
@@ -185,13 +196,13 @@ class LoadedOnnxRuntime:
         for key in declared.inputs or ():
             if key not in names:
                 raise ProvisionError(f"`{path}`: {unknown('model input', key, names)}")
-        if declared.decode == "argmax":
+        if isinstance(declared.decode, str):
             outputs = self._session.get_outputs()
             if len(outputs) != 1 or len(outputs[0].shape) != 2:
                 shapes = ", ".join(f"{output.name} {output.shape}" for output in outputs)
                 raise ProvisionError(
-                    f"`{path}`: decode='argmax' needs one output of shape (batch, classes), the model gives "
-                    f"{shapes}; expected decode=a function of the outputs"
+                    f"`{path}`: decode={declared.decode!r} needs one output of shape (batch, classes), the "
+                    f"model gives {shapes}; expected decode=a function of the outputs"
                 )
 
     def predict(self, inputs: Any) -> Sequence[Any]:
@@ -259,9 +270,28 @@ class LoadedOnnxRuntime:
             "decode": decoder_name(declared.decode),
             "dtype": declared.dtype,
             "files": self._files,
+            "observed": self._observed(),
             "inputs": [_tensor(node) for node in self._session.get_inputs()],
             "outputs": [_tensor(node) for node in self._session.get_outputs()],
         }
+
+    def _observed(self) -> dict[str, Any]:
+        """What the session says of itself, and the model's weights of theirs, whatever was declared."""
+        options = self._session.get_session_options()
+        return {
+            "device": self.device,
+            "precision": self._weights | self._computed(),
+            "threads": options.intra_op_num_threads,
+        }
+
+    def _computed(self) -> dict[str, float]:
+        """Precisions that a provider computes in by its own options, whatever the weights are stored as."""
+        found: dict[str, float] = {}
+        for options in self._session.get_provider_options().values():
+            for word in ("fp16", "bf16", "int8", "fp8"):
+                if str(options.get(f"trt_{word}_enable", "0")).lower() in {"1", "true"}:
+                    found[word] = 1.0
+        return found
 
     def close(self) -> None:
         """Let go of the session and its memory."""

@@ -6,22 +6,52 @@ A *backend* is declared in a conftest and costs nothing: a frozen description. P
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from enum import IntEnum
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
+
+from .endpoints.target import Target
+
+
+class Passing(IntEnum):
+    """How a sample passed a stage of a pipeline."""
+
+    UNKNOWN = 0  # the request was never answered, so nobody knows
+    OK = 1
+    FAILED = 2  # the stage raised, or gave nothing
+    NOT_REACHED = 3  # an earlier stage had failed
+
+
+@dataclass(frozen=True, slots=True)
+class StagePass:
+    """One sample's way through one stage: how long its call took, and what it gave.
+
+    `ns` is the time of the call, which a batch shares; -1 where it was not reached.
+    """
+
+    name: str
+    passing: Passing
+    ns: int = -1
+    output: Any = None
+    input_tokens: int = -1
+    output_tokens: int = -1
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An output together with the tokens it took, for offers that are priced by the token.
+    """An output together with what else is known of it; backends without either return plain outputs.
 
-    Backends that count no tokens return plain outputs.
+    `input_tokens`, `output_tokens`: for offers that are priced by the token; -1 where nobody counted.
+    `stages`: of a pipeline, one entry a stage. `error`: why there is no output, one line.
     """
 
     output: Any
-    input_tokens: int
-    output_tokens: int
+    input_tokens: int = -1
+    output_tokens: int = -1
+    stages: tuple[StagePass, ...] = ()
+    error: str = ""
 
 
 @runtime_checkable
@@ -53,6 +83,40 @@ class LoadedBackend(Protocol):
 
     def close(self) -> None:
         """Release memory and processes. Called once."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Sending:
+    """How requests to an endpoint are sent; all of it is disclosed.
+
+    `connections`: most of them at once. `retries`: further attempts after a refusal or a broken connection;
+    latency runs on. `load_processes`: that send and stamp. `count_tokens`: the buyer's own count of an
+    output's tokens, beside what the endpoint reports.
+    """
+
+    connections: int = 256
+    retries: int = 0
+    load_processes: int = 1
+    count_tokens: Callable[[str], int] | None = None
+
+
+@runtime_checkable
+class LoadedEndpoint(LoadedBackend, Protocol):
+    """A candidate behind a URL: the driver sends the requests itself, from processes of its own."""
+
+    @property
+    def target(self) -> Target:
+        """Where it is, and how its answers are read."""
+        ...
+
+    @property
+    def sending(self) -> Sending:
+        """How requests are sent."""
+        ...
+
+    def body(self, item: Any) -> bytes:
+        """Write the request's body for one sample. Raises `DataError` for one that cannot be asked."""
         ...
 
 

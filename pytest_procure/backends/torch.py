@@ -1,34 +1,46 @@
-"""PyTorch modules, run eagerly."""
+"""PyTorch modules: eager, compiled, scripted or exported."""
 
 from __future__ import annotations
 
 import copy
 import importlib
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from pytest_procure.errors import DeclarationError, ProvisionError
+from pytest_procure.errors import DeclarationError, ProvisionError, unknown
 
 from .decode import Decode, decoder, decoder_name
-from .files import file_record, model_file, one_line
+from .files import checked_digest, file_record, model_file, one_line
 from .function import qualified_name
+from .precision import of_torch
+from .torch_files import EXPORTED, program, restore
+
+#: Stands in the report.
+_TRUSTED = "its files were read with `trust_pickle=True`, so they may have run code of their author's"
+_MODES = ("default", "reduce-overhead", "max-autotune")
 
 
 @dataclass(frozen=True, slots=True)
 class TorchModule:
-    """Declares a PyTorch module that runs in this process, eagerly and without gradients.
+    """Declares a PyTorch module that runs in this process, without gradients.
 
-    `module` is an `nn.Module` or a function without arguments that makes one. `state` is its state dict,
-    relative to the conftest: `.safetensors`, or what `torch.save` wrote, of which only weights are read and
-    no code is run. `device` is `cpu`, `cuda:0`, ...; `dtype` (`bfloat16`) converts the weights, and the
-    samples that are floats. `threads` sets PyTorch's threads for the whole process until the backend is
-    closed. `decode` is `"argmax"`, a function of the module's output on its device, or None for rows as numpy
-    arrays.
+    `module` is an `nn.Module`, a function without arguments that makes one, or a file relative to the
+    conftest: a TorchScript program, or with `trust_pickle=True` an exported one (`.pt2`). `state` is its
+    state dict: `.safetensors`, or what `torch.save` wrote, of which only weights are read and no code is run.
+    `sha256` is the digest that the file has to have. `trust_pickle=True` lets files run code when they are
+    read, which the report notes.
+
+    `device` is `cpu`, `cuda:0`, ...; `dtype` (`bfloat16`) converts the weights, and the samples that are
+    floats; `autocast` (`bfloat16`) computes in it where torch thinks it safe and leaves the weights.
+    `compile` runs it by `torch.compile`: True, or the mode; it compiles at the first call of each shape, so
+    warm up. `channels_last` lays pictures `(b, c, h, w)` out that way. `threads` sets PyTorch's threads for
+    the whole process until the backend is closed. `decode` is `"argmax"`, `"top-5"`, a function of the
+    module's output on its device, or None for rows as numpy arrays.
     """
 
     module: Any
@@ -37,13 +49,27 @@ class TorchModule:
     device: str = "cpu"
     decode: Decode = None
     dtype: str | None = None
+    autocast: str | None = None
+    compile: bool | str = False
+    channels_last: bool = False
     threads: int | None = None
+    sha256: str | None = None
+    trust_pickle: bool = False
 
     def __post_init__(self) -> None:
-        if not callable(self.module):
+        if not (callable(self.module) or isinstance(self.module, str | Path)):
             raise DeclarationError(
-                f"`TorchModule({self.module!r})`; expected an nn.Module or a function making one"
+                f"`TorchModule({self.module!r})`; expected an nn.Module, a function making one, or a file"
             )
+        if isinstance(self.module, str | Path) and self.state is not None:
+            raise DeclarationError(f"`{self.module}` has weights of its own; leave out `state=`")
+        if self.compile not in {True, False, *_MODES}:
+            raise DeclarationError(unknown("mode of compile", str(self.compile), _MODES))
+        for what in ("trust_pickle", "channels_last"):
+            if not isinstance(getattr(self, what), bool):
+                raise DeclarationError(f"`{what}` of a TorchModule is no True or False")
+        if self.sha256 is not None and self.state is None and callable(self.module):
+            raise DeclarationError("`sha256=` of a TorchModule is of its file, and there is none")
         if self.threads is not None and (not isinstance(self.threads, int) or self.threads < 1):
             raise DeclarationError(f"`threads={self.threads!r}` of a TorchModule; expected 1 or more")
         decoder(self.decode)
@@ -59,18 +85,34 @@ class TorchModule:
             ) from None
         device = _device(torch, self.device)
         dtype = _dtype(torch, self.dtype)
-        module = self._made(torch)
-        file = None if self.state is None else model_file(base, self.state)
-        if file is not None:
-            _restore(torch, module, file, str(self.state))
+        _dtype(torch, self.autocast, named="autocast")
+        module, file = self._brought(torch, base)
         try:
-            module = module.to(device=device, dtype=dtype).eval()
+            module = module.to(device=device, dtype=dtype)
+            if self.channels_last:
+                module = module.to(memory_format=torch.channels_last)
+            if file is None or file.suffix != EXPORTED:  # an exported program is what it was exported as
+                module = module.eval()
         except RuntimeError as error:
             raise ProvisionError(f"`{self._name()}` does not fit on {device}: {one_line(error)}") from None
         return LoadedTorchModule(self, torch, module, file)
 
     def _name(self) -> str:
-        return qualified_name(self.module)
+        return qualified_name(self.module) if callable(self.module) else str(self.module)
+
+    def _brought(self, torch: Any, base: Path) -> tuple[Any, Path | None]:
+        """The module with its weights, and the file that they are from."""
+        if isinstance(self.module, str | Path):
+            file = model_file(base, self.module)
+            checked_digest(file, self.sha256, str(self.module))
+            return program(torch, file, str(self.module), trusted=self.trust_pickle), file
+        module = self._made(torch)
+        if self.state is None:
+            return module, None
+        file = model_file(base, self.state)
+        checked_digest(file, self.sha256, str(self.state))
+        restore(torch, module, file, str(self.state), trusted=self.trust_pickle)
+        return module, file
 
     def _made(self, torch: Any) -> Any:
         if isinstance(self.module, torch.nn.Module):
@@ -98,6 +140,7 @@ class LoadedTorchModule:
         self._declared = declared
         self._torch = torch
         self._module = module
+        self._call = _compiled(torch, module, declared.compile)
         self._device = _device(torch, declared.device)
         self._dtype = _dtype(torch, declared.dtype)
         self._files = [] if file is None else [file_record(file)]
@@ -113,23 +156,36 @@ class LoadedTorchModule:
 
     def predict(self, inputs: Any) -> Sequence[Any]:
         """Answer a batch; returns after the device has finished."""
-        with self._torch.inference_mode():
-            outputs = self._module(self._tensor(inputs))
+        with self._torch.inference_mode(), self._cast():
+            outputs = self._call(self._tensor(inputs))
             if self._declared.decode is None:
                 rows: Sequence[Any] = self._rows(outputs)
                 return rows
-            if self._declared.decode == "argmax":
+            if isinstance(self._declared.decode, str):
                 outputs = self._rows(outputs)
             answers: Sequence[Any] = self._decode(outputs)
         if self._device.type != "cpu":
             self._torch.accelerator.synchronize(self._device)
         return answers
 
+    def _cast(self) -> AbstractContextManager[Any]:
+        if self._declared.autocast is None:
+            return nullcontext()
+        dtype = _dtype(self._torch, self._declared.autocast, named="autocast")
+        cast: AbstractContextManager[Any] = self._torch.autocast(self._device.type, dtype=dtype)
+        return cast
+
     def _tensor(self, inputs: Any) -> Any:
         # Copied, because the samples are read-only and a module may work in place.
         tensor = self._torch.tensor(np.asarray(inputs))
         dtype = self._dtype if tensor.is_floating_point() else None
-        return tensor.to(device=self._device, dtype=dtype)
+        on_gpu = self._device.type == "cuda"
+        if on_gpu:
+            tensor = tensor.pin_memory()  # a copy from pageable memory waits for the host
+        tensor = tensor.to(device=self._device, dtype=dtype, non_blocking=on_gpu)
+        if self._declared.channels_last and tensor.ndim == 4:
+            tensor = tensor.contiguous(memory_format=self._torch.channels_last)
+        return tensor
 
     def _rows(self, outputs: Any) -> Any:
         if not isinstance(outputs, self._torch.Tensor):
@@ -144,24 +200,45 @@ class LoadedTorchModule:
     def describe(self) -> dict[str, Any]:
         """Disclose the runtime, how it was set up, and the state file."""
         torch, declared = self._torch, self._declared
+        weights = sorted({str(one.dtype).removeprefix("torch.") for one in self._module.parameters()})
         return {
             "runtime": f"torch {torch.__version__}",
-            "mode": "eager",
+            "mode": self._mode(),
             "cuda": torch.version.cuda,
             "device": self.device,
             "threads": torch.get_num_threads(),
             "dtype": declared.dtype,
-            "weights": sorted({str(one.dtype).removeprefix("torch.") for one in self._module.parameters()}),
+            "autocast": declared.autocast,
+            "channels_last": declared.channels_last,
+            "weights": weights,
             "parameters": sum(one.numel() for one in self._module.parameters()),
-            "module": qualified_name(declared.module),
+            "module": qualified_name(declared.module) if callable(declared.module) else str(declared.module),
             "decode": decoder_name(declared.decode),
             "files": self._files,
+            "observed": {
+                "device": self.device,
+                "precision": of_torch(self._module.parameters(), declared.autocast),
+            },
+            "notes": [_TRUSTED] if declared.trust_pickle else [],
         }
+
+    def _mode(self) -> str:
+        declared = self._declared
+        if callable(declared.module):
+            mode = "eager"
+        else:
+            mode = "torch.export" if str(declared.module).endswith(EXPORTED) else "TorchScript"
+        if not declared.compile:
+            return mode
+        named = "" if declared.compile is True else f" ({declared.compile})"
+        return f"{mode}, torch.compile{named}"
 
     def close(self) -> None:
         """Let go of the module and give PyTorch its number of threads back."""
         self._torch.set_num_threads(self._threads_before)
-        del self._module
+        del self._module, self._call
+        if self._declared.compile:
+            self._torch.compiler.reset()  # what was compiled holds the weights
         if self._device.type == "cuda":
             self._torch.cuda.empty_cache()
 
@@ -181,48 +258,18 @@ def _device(torch: Any, name: str) -> Any:
     return device
 
 
-def _dtype(torch: Any, name: str | None) -> Any:
+def _compiled(torch: Any, module: Any, asked: bool | str) -> Any:  # noqa: FBT001 - as declared
+    if not asked:
+        return module
+    return torch.compile(module, mode="default" if asked is True else asked)
+
+
+def _dtype(torch: Any, name: str | None, *, named: str = "dtype") -> Any:
     if name is None:
         return None
     dtype: Any = getattr(torch, name, None)
     if not isinstance(dtype, torch.dtype) or not dtype.is_floating_point:
         raise ProvisionError(
-            f"`dtype={name!r}` is no floating point type of torch; expected for example 'bfloat16'"
+            f"`{named}={name!r}` is no floating point type of torch; expected for example 'bfloat16'"
         )
     return dtype
-
-
-def _restore(torch: Any, module: Any, file: Path, shown: str) -> None:
-    state = _safetensors(file, shown) if file.suffix == ".safetensors" else _pickled(torch, file, shown)
-    if not isinstance(state, Mapping):
-        raise ProvisionError(f"`{shown}` holds a {type(state).__name__}; expected a state dict")
-    try:
-        module.load_state_dict(state)
-    except (RuntimeError, TypeError, AttributeError) as error:
-        raise ProvisionError(f"`{shown}` is no state of this module: {one_line(error)[:300]}") from None
-
-
-def _pickled(torch: Any, file: Path, shown: str) -> Any:
-    try:
-        return torch.load(file, map_location="cpu", weights_only=True)
-    except Exception as error:  # noqa: BLE001 - a file from outside fails in every way there is
-        # torch's own text goes on to advise running the code in the file.
-        wanted = re.search(r"GLOBAL (\S+)", str(error))
-        wrong = f"would run `{wanted[1]}` when read, which is refused" if wanted else "holds no weights"
-        raise ProvisionError(
-            f"`{shown}` {wrong}; expected what `torch.save(module.state_dict(), ...)` writes, "
-            "or a .safetensors file"
-        ) from None
-
-
-def _safetensors(file: Path, shown: str) -> Any:
-    try:
-        safetensors: Any = importlib.import_module("safetensors.torch")  # optional
-    except ImportError:
-        raise ProvisionError(
-            f"`{shown}` needs safetensors, which is not installed; run `pip install safetensors`"
-        ) from None
-    try:
-        return safetensors.load_file(file)
-    except Exception as error:  # noqa: BLE001 - a file from outside fails in every way there is
-        raise ProvisionError(f"`{shown}` is no safetensors file: {one_line(error)[:200]}") from None

@@ -1,7 +1,17 @@
 """The buyer's own labelled samples, and the part of them that a test asks about."""
 
-from .dataset import Dataset
+from .dataset import Dataset, StageLabels
+from .retrieval import ndcg_at, recall_at
 from .scorers import Scorer
 from .slices import DatasetSlice
+from .texts import exact_match
 
-__all__ = ["Dataset", "DatasetSlice", "Scorer"]
+__all__ = [
+    "Dataset",
+    "DatasetSlice",
+    "Scorer",
+    "StageLabels",
+    "exact_match",
+    "ndcg_at",
+    "recall_at",
+]

@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 
 from pytest_procure.errors import DataError
 
+from .lazy import Lazy
+
 Column = NDArray[Any] | Sequence[Any]
 
 
@@ -25,11 +27,21 @@ def slice_digest(inputs: Column, references: Column | None) -> str:
     Raises `DataError` if an item is neither an array, nor text, bytes or plain data.
     """
     whole = hashlib.sha256()
+    for item in item_digests(inputs, references):
+        whole.update(item)
+    return whole.hexdigest()
+
+
+def item_digests(inputs: Column, references: Column | None) -> Iterator[bytes]:
+    """Give the digest of each sample, 32 bytes. Raises `DataError` as `slice_digest` does."""
     answers = _canonical_column(references) if references is not None else iter([b""] * len(inputs))
     for asked, expected in zip(_canonical_column(inputs), answers, strict=True):
-        item = hashlib.sha256(b"".join((_length(asked), asked, _length(expected), expected)))
-        whole.update(item.digest())
-    return whole.hexdigest()
+        yield hashlib.sha256(b"".join((_length(asked), asked, _length(expected), expected))).digest()
+
+
+def canonical(value: Any) -> bytes:
+    """Give the canonical bytes of an input, reference or output. Raises `DataError` where it has none."""
+    return _canonical_item(value, 0)
 
 
 def _length(data: bytes) -> bytes:
@@ -37,11 +49,18 @@ def _length(data: bytes) -> bytes:
 
 
 def _canonical_column(column: Column) -> Iterator[bytes]:
+    if isinstance(column, Lazy):
+        return (_canonical_stored(column, place) for place in range(len(column)))
     if isinstance(column, np.ndarray) and column.dtype.kind in "biufcmM":
         head = _array_head(column.dtype, column.shape[1:])
         rows = np.ascontiguousarray(_little_endian(column)).reshape(len(column), -1).view(np.uint8)
         return (head + row.tobytes() for row in rows)
     return (_canonical_item(item, place) for place, item in enumerate(column))
+
+
+def _canonical_stored(column: Lazy, place: int) -> bytes:
+    data = column.stored(place)
+    return _canonical_item(column.read(place), place) if data is None else b"stored\0" + data
 
 
 def _canonical_item(item: Any, place: int) -> bytes:

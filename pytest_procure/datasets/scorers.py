@@ -11,10 +11,16 @@ import numpy as np
 
 from pytest_procure.errors import DataError, DeclarationError, unknown
 
+from .boxes import iou, mean_average_precision
+from .classes import macro_f1, micro_f1
+from .retrieval import reciprocal_rank
+from .texts import bleu, chrf, exact_match, rouge_l, token_f1, word_error_rate
+
 ScoreFunction = Callable[[Any, Any], Any]
 Declared = str | ScoreFunction
 #: (outputs, references) -> one number for all of them.
 CorpusMetric = Callable[[list[Any], list[Any]], Any]
+DeclaredCorpus = str | list[str] | tuple[str, ...] | Mapping[str, CorpusMetric | str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,14 +83,29 @@ def _plain(value: Any) -> bool:
     return kind.__module__ == "numpy" and isinstance(value, np.generic)
 
 
-_NAMED: dict[str, ScoreFunction] = {"accuracy": accuracy}
+_NAMED: dict[str, ScoreFunction] = {
+    "accuracy": accuracy,
+    "exact_match": exact_match(),
+    "iou": iou,
+    "reciprocal_rank": reciprocal_rank,
+    "rouge_l": rouge_l,
+    "token_f1": token_f1,
+}
+_CORPUS: dict[str, CorpusMetric] = {
+    "bleu": bleu,
+    "chrf": chrf,
+    "macro_f1": macro_f1,
+    "map": mean_average_precision,
+    "micro_f1": micro_f1,
+    "wer": word_error_rate,
+}
 
 
 def scorers(declared: Declared | Mapping[str, Declared]) -> dict[str, Scorer]:
     """Read what an author may write for `scorer=`: metric -> scorer.
 
-    A name from here (`"accuracy"`) is its own metric; a function's metric is `quality.<its name>`; a mapping
-    names its functions itself. Raises `DeclarationError`.
+    `"accuracy"` is its own metric; that of another name from here is `quality.<name>`, as that of a function
+    is `quality.<its name>`; a mapping names its functions itself. Raises `DeclarationError`.
     """
     if isinstance(declared, Mapping):
         found = [_scorer(one, name) for name, one in declared.items()]
@@ -95,15 +116,33 @@ def scorers(declared: Declared | Mapping[str, Declared]) -> dict[str, Scorer]:
     return {scorer.metric: scorer for scorer in found}
 
 
-def corpus_metrics(declared: Mapping[str, CorpusMetric]) -> dict[str, CorpusMetric]:
-    """Check what an author writes for `corpus=`. Raises `DeclarationError`."""
-    for name, function in declared.items():
-        if not callable(function):
+def scorer_of(declared: Declared, metric: str) -> Scorer:
+    """Read one scorer, a name or a function, under the name of a metric. Raises `DeclarationError`."""
+    found = _scorer(declared, "stage")  # a function needs no name of its own here
+    return Scorer(metric, found.function, found.graded)
+
+
+def corpus_metrics(declared: DeclaredCorpus) -> dict[str, CorpusMetric]:
+    """Read what an author may write for `corpus=`: name -> function of (outputs, references).
+
+    Names from here (`"macro_f1"`, or a list of them), or a mapping. Raises `DeclarationError`.
+    """
+    names = (declared,) if isinstance(declared, str) else declared
+    if not isinstance(names, Mapping):
+        names = {name: name for name in names}
+    found: dict[str, CorpusMetric] = {}
+    for name, given in names.items():
+        if isinstance(given, str):
+            if given not in _CORPUS:
+                raise DeclarationError(unknown("corpus metric", given, _CORPUS))
+            found[_checked(name)] = _CORPUS[given]
+            continue
+        if not callable(given):
             raise DeclarationError(
-                f"the corpus metric `{name}` is {function!r}; expected a function of outputs and references"
+                f"the corpus metric `{name}` is {given!r}; expected a function of outputs and references"
             )
-        _checked(name)
-    return dict(declared)
+        found[_checked(name)] = given
+    return found
 
 
 def _scorer(declared: Declared, name: str | None) -> Scorer:
@@ -111,7 +150,8 @@ def _scorer(declared: Declared, name: str | None) -> Scorer:
         if declared not in _NAMED:
             raise DeclarationError(unknown("scorer", declared, _NAMED))
         function = _NAMED[declared]
-        metric = declared if name in {None, declared} else f"quality.{_checked(name)}"
+        plain = name in {None, declared}
+        metric = "accuracy" if plain and declared == "accuracy" else f"quality.{_checked(name or declared)}"
     elif callable(declared):
         function = declared
         metric = f"quality.{_checked(name if name is not None else getattr(declared, '__name__', None))}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -13,9 +13,11 @@ from numpy.typing import NDArray
 from pytest_procure.errors import DataError, DeclarationError, unknown
 
 from .digests import Column, slice_digest
+from .lazy import Lazy, Selected
+from .seats import checked_weights, largest_remainder, seats_by_weight
 
 if TYPE_CHECKING:  # a dataset makes slices: the import at run time goes the other way
-    from .dataset import Dataset
+    from .dataset import Dataset, StageLabels
 
 Indices = NDArray[np.int64]
 Where = str | Sequence[str] | Callable[[Any, Any, str | None], bool]
@@ -26,6 +28,7 @@ class DatasetSlice:
     """Chosen samples, in the order they are numbered by a run: sample i of a run is row i here.
 
     `inputs`, `references`, `strata` and `clusters` are the dataset's columns at `indices`, `(len,)` int64.
+    `weights`: the share of each stratum in production, by which quality is then judged.
     """
 
     dataset: Dataset
@@ -35,6 +38,7 @@ class DatasetSlice:
     references: Column | None = field(repr=False)
     strata: NDArray[np.str_] | None = field(repr=False)
     clusters: Indices | None = field(repr=False)
+    weights: Mapping[str, float] | None = None
 
     def __len__(self) -> int:
         """Count samples."""
@@ -62,16 +66,35 @@ class DatasetSlice:
     def check_unchanged(self) -> None:
         """Raise `DataError` when the samples are no longer those that the digest was made of."""
         before = self.digest
-        if slice_digest(self.inputs, self.references) != before:
+        labels = self._stage_digests
+        if slice_digest(self.inputs, self.references) != before or self._digest_stages() != labels:
             raise DataError(
                 f"the samples of dataset `{self.dataset.name}` were changed during the run; a candidate must "
                 "leave its inputs as they are, and nothing more can be measured on them"
             )
 
+    def stage(self, name: str) -> tuple[Column, StageLabels] | None:
+        """The references of these samples for a stage of a pipeline, and its labels; None without any."""
+        labels = self.dataset.stages.get(name)
+        return None if labels is None else (_rows(labels.references, self.indices), labels)
+
+    @cached_property
+    def _stage_digests(self) -> dict[str, str]:
+        return self._digest_stages()
+
+    def _digest_stages(self) -> dict[str, str]:
+        return {
+            name: slice_digest(_rows(labels.references, self.indices), None)
+            for name, labels in sorted(self.dataset.stages.items())
+        }
+
     def describe(self) -> dict[str, Any]:
         """What was asked, as plain JSON data."""
         data = self.dataset
-        return {
+        told: dict[str, Any] = {} if self.weights is None else {"weights": dict(self.weights)}
+        if data.stages:
+            told["stage_labels"] = self._stage_digests
+        return told | {
             "name": data.name,
             "version": data.version,
             "licence": data.licence,
@@ -87,8 +110,14 @@ class DatasetSlice:
         }
 
 
-def choose(
-    dataset: Dataset, *, n: int | None, seed: int, stratify: bool, where: Where | None
+def choose(  # noqa: PLR0913 - keywords only, those of `Dataset.slice`
+    dataset: Dataset,
+    *,
+    n: int | None,
+    seed: int,
+    stratify: bool,
+    where: Where | None,
+    weights: Mapping[str, float] | None = None,
 ) -> DatasetSlice:
     """Choose a slice; see `Dataset.slice`."""
     if n is not None and (not isinstance(n, int) or isinstance(n, bool) or n < 1):
@@ -108,6 +137,10 @@ def choose(
         raise DataError(
             f"no sample of dataset `{dataset.name}` matches {_described(where)!r}; expected at least one"
         )
+    if weights is not None:
+        shares = checked_weights(dataset, there, weights, stratify)
+        drawn = {"n": n, "seed": seed, "stratify": False, "where": _described(where), "order": "random"}
+        return _weighted(dataset, there, drawn, shares)
     if n is not None and n > len(there):
         matching = "" if where is None else f" that match {_described(where)!r}"
         raise DataError(
@@ -124,10 +157,28 @@ def choose(
         "where": _described(where),
         "order": "dataset" if n is None else "random",
     }
+    return _made(dataset, chosen, rule, None)
+
+
+def _weighted(
+    dataset: Dataset, there: Indices, rule: dict[str, Any], weights: dict[str, float]
+) -> DatasetSlice:
+    assert dataset.strata is not None, "weights were checked"
+    seats = seats_by_weight(dataset.name, _counts(dataset.strata[there]), weights, rule["n"])
+    # As without weights: the seed alone decides who comes first within a stratum, and in which order all are.
+    shuffled = _shuffled(there, rule["seed"], len(dataset))
+    chosen = _seated(shuffled, dataset.strata[shuffled], seats)
+    return _made(dataset, chosen, rule | {"seats": dict(sorted(seats.items()))}, weights)
+
+
+def _made(
+    dataset: Dataset, chosen: Indices, rule: dict[str, Any], weights: Mapping[str, float] | None
+) -> DatasetSlice:
     return DatasetSlice(
         dataset=dataset,
         indices=chosen,
         rule=rule,
+        weights=weights,
         inputs=_rows(dataset.inputs, chosen),
         references=None if dataset.references is None else _rows(dataset.references, chosen),
         strata=None if dataset.strata is None else dataset.strata[chosen],
@@ -160,14 +211,23 @@ def _matching(dataset: Dataset, where: Where | None) -> Indices:
 
 
 def _random(there: Indices, n: int, seed: int, strata: NDArray[np.str_] | None, total: int) -> Indices:
-    # numpy promises that a bit generator's raw stream never changes; it makes no such promise for
-    # `permutation` or `choice`, and a slice has to be found again years later.
-    keys = np.random.PCG64(seed).random_raw(total)
-    shuffled = there[np.argsort(keys[there], kind="stable")]
+    shuffled = _shuffled(there, seed, total)
     if strata is None:
         return shuffled[:n]
     labels = strata[shuffled]
-    seats = _largest_remainder(_counts(labels), n)
+    return _seated(shuffled, labels, largest_remainder(_counts(labels), n))
+
+
+def _shuffled(there: Indices, seed: int, total: int) -> Indices:
+    # numpy promises that a bit generator's raw stream never changes; it makes no such promise for
+    # `permutation` or `choice`, and a slice has to be found again years later.
+    keys = np.random.PCG64(seed).random_raw(total)
+    order: Indices = there[np.argsort(keys[there], kind="stable")]
+    return order
+
+
+def _seated(shuffled: Indices, labels: NDArray[np.str_], seats: Mapping[str, int]) -> Indices:
+    """Keep the first of each stratum, as many as it has seats, in the order they stand in."""
     kept = np.zeros(len(shuffled), dtype=np.bool_)
     for label, count in seats.items():
         kept[np.flatnonzero(labels == label)[:count]] = True
@@ -175,17 +235,9 @@ def _random(there: Indices, n: int, seed: int, strata: NDArray[np.str_] | None, 
     return chosen
 
 
-def _largest_remainder(sizes: dict[str, int], n: int) -> dict[str, int]:
-    """Share n seats out in proportion to the sizes; ties go to the first by name."""
-    total = sum(sizes.values())
-    seats = {name: n * size // total for name, size in sizes.items()}
-    by_remainder = sorted(sizes, key=lambda name: (-(n * sizes[name] % total), name))
-    for name in by_remainder[: n - sum(seats.values())]:
-        seats[name] += 1
-    return seats
-
-
 def _rows(column: Column, chosen: Indices) -> Column:
+    if isinstance(column, Lazy):
+        return Selected(column, chosen)
     if not isinstance(column, np.ndarray):
         return [column[i] for i in chosen]
     if len(chosen) == len(column) and np.array_equal(chosen, np.arange(len(column))):

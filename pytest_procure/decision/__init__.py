@@ -13,6 +13,7 @@ from typing import Any
 from pytest_procure.bars import Sense
 from pytest_procure.metrics.measurement import (
     Anytime,
+    Confirmed,
     Contrast,
     Corpus,
     CostOfShare,
@@ -48,6 +49,20 @@ def decide(measured: Measurement, sense: Sense, limit: Quantity, policy: Policy)
         return _BY_BASIS[type(measured.basis)](measured.basis, sense, limit.to(unit), policy)
 
 
+def _confirmed(basis: Confirmed, sense: Sense, bar: Decimal, _: Policy) -> Decision:
+    """Accept up to what was shown; that a candidate sustains no more is never shown, so nothing rejects."""
+    if basis.unshown:
+        return undecided(basis.unshown)
+    n, why = float(basis.launches), ""
+    if basis.launches < basis.minimum:
+        why = f"{basis.launches} launch(es) are too few for a claim of capacity; it takes {basis.minimum}"
+    elif sense == "at most":
+        why = "a fresh run shows what is sustained at least, never at most"
+    elif basis.value < bar:
+        why = "no higher rate was confirmed"
+    return Decision(accept=not why, reject_p=None, low=basis.value, n_effective=n, blocked=why)
+
+
 def _interval(basis: Interval, sense: Sense, bar: Decimal, _: Policy) -> Decision:
     """Decide by the ends that the author gave, taken at their word."""
     low, high = basis.low, basis.high
@@ -77,6 +92,7 @@ _BY_BASIS: dict[type, Callable[[Any, Sense, Decimal, Policy], Decision]] = {
     Ratio: ratio,
     Contrast: contrast,
     Pairs: pairs,
+    Confirmed: _confirmed,
     Interval: _interval,
     Exact: _exact,
     Unmeasurable: _unmeasurable,

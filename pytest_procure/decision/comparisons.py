@@ -13,7 +13,7 @@ from pytest_procure.bars import Sense
 from pytest_procure.metrics.measurement import Contrast, Pairs
 
 from .policy import Decision, Policy, undecided
-from .tails import by_bounds
+from .tails import by_bounds, in_rows
 
 #: The exponential of more than this is no float.
 _LARGEST = 700.0
@@ -41,9 +41,11 @@ def contrast(basis: Contrast, sense: Sense, bar: Decimal, policy: Policy) -> Dec
 
 
 def _contrast_at(basis: Contrast, ratio: float, confidence: float) -> stats.Bounds:
-    return stats.contrast_bounds(
+    bounds = stats.contrast_bounds(
         basis.candidate, basis.reference, ratio, confidence=confidence, clusters=basis.clusters
     )
+    centre = stats.exact_sum(basis.candidate - ratio * basis.reference) / len(basis.candidate)
+    return in_rows(bounds, centre, basis.rows, len(basis.candidate), confidence)
 
 
 def _difference_at(basis: Contrast, confidence: float) -> stats.Bounds:
@@ -52,6 +54,8 @@ def _difference_at(basis: Contrast, confidence: float) -> stats.Bounds:
         a, b = basis.candidate == 1, basis.reference == 1
         counts = [int(each.sum()) for each in (a & b, a & ~b, ~a & b, ~a & ~b)]
         bounds = stats.newcombe_paired(*counts, confidence=confidence)
+        centre = (counts[1] - counts[2]) / sum(counts)
+        bounds = in_rows(bounds, centre, basis.rows, sum(counts), confidence)
     else:
         bounds = _contrast_at(basis, 1.0, confidence)
     return stats.Bounds(bounds.low * 100, bounds.high * 100)

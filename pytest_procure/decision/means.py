@@ -13,7 +13,7 @@ from pytest_procure.bars import Sense
 from pytest_procure.metrics.measurement import Corpus, Means, Ratio
 
 from .policy import Decision, Policy, undecided
-from .tails import by_bounds, outward
+from .tails import by_bounds, in_rows, outward
 
 #: Items that differ from the rest in success; fewer than this show little of its spread.
 _FEW = 60
@@ -59,7 +59,13 @@ def corpus(basis: Corpus, sense: Sense, bar: Decimal, policy: Policy) -> Decisio
         return basis.without[left_out.pop()] if left_out else basis.value
 
     return by_bounds(
-        lambda confidence: stats.jackknife_bounds(groups, known, confidence=confidence),
+        lambda confidence: in_rows(
+            stats.jackknife_bounds(groups, known, confidence=confidence),
+            basis.value,
+            basis.rows,
+            len(groups),
+            confidence,
+        ),
         sense,
         bar,
         policy,
@@ -80,7 +86,11 @@ def ratio(basis: Ratio, sense: Sense, bar: Decimal, policy: Policy) -> Decision:
         why = f"{g} {basis.of} are too few for a verdict; it takes {policy.min_clusters}"
         return undecided(why, n_effective=float(g))
     return by_bounds(
-        lambda confidence: _ratio_at(basis, confidence), sense, bar, policy, n_effective=float(g)
+        lambda confidence: in_rows(_ratio_at(basis, confidence), _centre(basis), basis.rows, g, confidence),
+        sense,
+        bar,
+        policy,
+        n_effective=float(g),
     )
 
 
@@ -97,3 +107,8 @@ def _ratio_at(basis: Ratio, confidence: float) -> stats.Bounds:
         low = min(low, mean / share.high)
         high = max(high, mean / share.low if share.low > 0 else math.inf)
     return stats.Bounds(low, high)
+
+
+def _centre(basis: Ratio) -> float:
+    won = math.fsum(basis.success.tolist())
+    return math.fsum(basis.cost.tolist()) / won if won else math.inf

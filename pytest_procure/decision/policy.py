@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 
 
@@ -17,11 +17,16 @@ class Policy:
     min_under_load: int = 200  # latency: requests, where arrivals do not wait for answers
     far: float = 20.0  # latency: requests this many times below the limit are not within sight of it
     candidates: int = 1  # that share a consumer's risk, because any of them may be awarded
+    run: int = 1  # k, of a requirement that is run again: run k has 1 / 2^(k-1) of the consumer's risk
 
     @property
     def confidence(self) -> float:
         """Of each end of a range, one-sided."""
         return 1.0 - self.consumer_risk
+
+    def of_run(self, k: int) -> Policy:
+        """Give the policy of run k of a series; all its runs together risk less than twice the first's."""
+        return replace(self, consumer_risk=self.consumer_risk * 2.0 ** (self.run - k), run=k)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,11 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Literal
 
+from scipy import special
+
 from pytest_procure import stats
 from pytest_procure.bars import Sense
+from pytest_procure.metrics.measurement import Rows
 
 from .policy import Decision, Policy
 
@@ -31,6 +34,20 @@ def outward(bounds: stats.Bounds) -> tuple[Decimal | None, Decimal | None]:
         None if low is None else low - abs(low) * part,
         None if high is None else high + abs(high) * part,
     )
+
+
+def in_rows(bounds: stats.Bounds, centre: float, rows: Rows, n: int, confidence: float) -> stats.Bounds:
+    """Widen bounds over `n` items for failures that came in rows, as if all that varies came so.
+
+    The items' own spread takes each failure for one draw; their design effect in send order says how many of
+    them tell as much as one. It errs on the buyer's side where other things vary as well.
+    """
+    if rows.df is None or not math.isfinite(centre):
+        return bounds
+    wider = math.sqrt(rows.effect) * float(
+        special.stdtrit(rows.df, confidence) / special.stdtrit(max(n - 1, 1), confidence)
+    )
+    return stats.Bounds(centre - (centre - bounds.low) * wider, centre + (bounds.high - centre) * wider)
 
 
 def by_bounds(

@@ -30,22 +30,23 @@ class Queue:
         self._batches = 0
         self.busy = bytearray(scenario.workers)  # 1 for each worker that is serving
 
-    def claim(self, worker: int) -> tuple[int, int, int] | None:
+    def claim(self, worker: int, free: int) -> tuple[int, int, int] | None:
         """Wait for the next batch and take it: its number, its first query and the one after its last.
 
-        None when nothing is left or the run is stopped.
+        `free`: since when the worker is. The batch holds what was due when it had to leave: a query that came
+        while the harness was late goes with the next one. None when nothing is left or the run is stopped.
         """
         with self._lock:
             first = self._head
             limit = min(first + self._max_batch, len(self._schedule))
             if first == limit:
                 return None
-            now = self._gather(first)
+            left = max(self._gather(first), free) - self.board.origin
             if self.board.stop:
                 return None
             end = limit
-            if self._schedule[limit - 1] > now - self.board.origin:
-                end = bisect_right(self._schedule, now - self.board.origin, first, limit)
+            if self._schedule[limit - 1] > left:
+                end = bisect_right(self._schedule, left, first, limit)
             number = self._batches
             self.board.ends[number] = self._head = end
             self._batches = number + 1
@@ -53,16 +54,13 @@ class Queue:
         return number, first, end
 
     def _gather(self, first: int) -> int:
-        """Wait until a batch that begins with query `first` has to be sent; give the time."""
-        oldest = self.board.origin + self._schedule[first]
-        leave = oldest + self._max_wait_ns
-        now = self.clock.now()
-        if now < leave:
-            # A server does not know that no more queries come, so the last batches wait like any other.
-            last = first + self._max_batch - 1
-            if last < len(self._schedule):
-                leave = min(leave, self.board.origin + self._schedule[last])
-            if now < leave:
-                # A spinning thread would slow the ones that serve, and hold Python's lock against them.
-                now = self.clock.until(leave, self.board.stop, spin=1 not in self.busy)
-        return now
+        """Wait until a batch that begins with query `first` has to be sent; give the time when it had to."""
+        leave = self.board.origin + self._schedule[first] + self._max_wait_ns
+        # A server does not know that no more queries come, so the last batches wait like any other.
+        last = first + self._max_batch - 1
+        if self._max_wait_ns and last < len(self._schedule):
+            leave = min(leave, self.board.origin + self._schedule[last])
+        if self.clock.now() < leave:
+            # A spinning thread would slow the ones that serve, and hold Python's lock against them.
+            self.clock.until(leave, self.board.stop, spin=1 not in self.busy)
+        return leave

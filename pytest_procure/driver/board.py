@@ -15,7 +15,10 @@ _LONGEST_MESSAGE = 200
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """A copy of the board that no worker writes on. Times are absolute ns of the driver's clock."""
+    """The board at one moment. Times are absolute ns of the driver's clock; later ones do not count.
+
+    No worker writes on it, and whoever reads it may.
+    """
 
     taken: int  # when
     started: Int64  # (b,) -1 where not started
@@ -30,14 +33,31 @@ class Board:
 
     The columns are written through memoryviews, which cost a third of a numpy store. A batch is committed by
     its `completed` stamp, which is written last: what lacks it has not happened.
+
+    `columns`: `(1 + 3 * queries,)` int64, the memory of a journal: the origin, then started, completed, ends.
     """
 
-    __slots__ = ("_arrays", "completed", "crash", "ends", "failures", "origin", "outputs", "started", "stop")
+    __slots__ = (
+        "_arrays",
+        "_journalled",
+        "_origin",
+        "completed",
+        "crash",
+        "ends",
+        "failures",
+        "origin",
+        "outputs",
+        "started",
+        "stop",
+    )
 
-    def __init__(self, queries: int) -> None:
-        started = np.full(queries, -1, dtype=np.int64)
-        completed = np.full(queries, -1, dtype=np.int64)
-        ends = np.arange(1, queries + 1, dtype=np.int64)  # as if every query were a batch of its own
+    def __init__(self, queries: int, columns: Int64 | None = None) -> None:
+        if columns is None:
+            columns = np.full(1 + 3 * queries, -1, dtype=np.int64)
+        self._journalled = isinstance(columns, np.memmap)
+        self._origin = columns[:1]
+        started, completed, ends = np.split(columns[1:], [queries, 2 * queries])
+        ends[:] = np.arange(1, queries + 1, dtype=np.int64)  # as if every query were a batch of its own
         self._arrays = (started, completed, ends)
         self.started = started.data
         self.completed = completed.data
@@ -48,8 +68,12 @@ class Board:
         self.stop: list[str] = []  # no longer empty: begin nothing new
         self.crash: BaseException | None = None  # not the backend's: the inputs, or the driver itself
 
-    def begun(self) -> int:
-        """Count the queries that were started, in O(log n); while several workers start some, roughly."""
+    def begin(self, origin: int) -> None:
+        """Set the first scheduled time, before any worker looks at it."""
+        self.origin = self._origin[0] = origin
+
+    def batches_begun(self) -> int:
+        """Count the batches that were started, in O(log n); while several workers start some, roughly."""
         low, high = 0, len(self.started)
         while low < high:
             middle = (low + high) // 2
@@ -57,16 +81,31 @@ class Board:
                 high = middle
             else:
                 low = middle + 1
-        return self.ends[low - 1] if low else 0
+        return low
+
+    def begun(self) -> int:
+        """Count the queries that were started, as roughly."""
+        batches = self.batches_begun()
+        return self.ends[batches - 1] if batches else 0
 
     def last_completion(self) -> int:
         """Give the latest completion, -1 before the first."""
         completed = self._arrays[1]
         return int(completed.max()) if len(completed) else -1
 
-    def snapshot(self, taken: int) -> Snapshot:
-        """Copy the board. Workers that are still busy may write on it; the copy stays as it is."""
+    def last_start(self) -> int:
+        """Give the latest start, -1 before the first."""
+        started = self._arrays[0]
+        return int(started.max()) if len(started) else -1
+
+    def snapshot(self, taken: int, *, busy: bool) -> Snapshot:
+        """Give the board as at `taken`: a copy where `busy` workers may still write on it, else itself.
+
+        A journal keeps what was seen as it was: whoever reads the board writes on a copy.
+        """
         started, completed, ends = self._arrays
+        if not (busy or self._journalled):
+            return Snapshot(taken, started, completed, ends, self.outputs, self.failures)
         # Completions first: whatever they commit was written before them, so it is in the later copies.
         completed = completed.copy()
         return Snapshot(
@@ -81,6 +120,11 @@ def one_line(error: BaseException) -> str:
         text = str(error)
     except BaseException:  # noqa: BLE001 - the text of a candidate's exception is the candidate's code
         text = "(its text cannot be read)"
-    text = text[: 4 * _LONGEST_MESSAGE]
-    text = " ".join("".join(sign if sign.isprintable() else " " for sign in f"{name}: {text}").split())
-    return sys.intern(text.removesuffix(":")[:_LONGEST_MESSAGE])  # a million failures, one text
+    return printable(f"{name}: {text[: 4 * _LONGEST_MESSAGE]}".rstrip().removesuffix(":"))
+
+
+def printable(text: str) -> str:
+    """Give a text as one printable line of at most 200 characters."""
+    shown = text[: 5 * _LONGEST_MESSAGE]
+    shown = " ".join("".join(sign if sign.isprintable() else " " for sign in shown).split())
+    return sys.intern(shown[:_LONGEST_MESSAGE])  # a million failures, one text

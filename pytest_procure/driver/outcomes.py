@@ -18,15 +18,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pytest_procure.backends.protocol import Answer
+from pytest_procure.backends.protocol import Answer, Passing, StagePass
 
-from .board import Snapshot
-from .log import Int64, RequestLog, Status
+from .board import Snapshot, printable
+from .log import Int64, RequestLog, StageLog, Status
+
+_PART = 10_000  # queries
+_PASSINGS = tuple(Passing)
+#: Each takes as much memory as a log; no pipeline has so many.
+_MOST_STAGES = 64
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What was to be sent. `schedule` is None for closed loops, whose queries follow each other."""
+    """What was to be sent. `schedule` is None where queries follow each other.
+
+    `due` is then when each was due, where that is not when it was sent.
+    """
 
     order: Int64  # (queries * samples_per_query,)
     schedule: Int64 | None  # (queries,)
@@ -34,6 +42,7 @@ class Plan:
     timeout_ns: int
     from_start: bool  # offline: the deadline counts from a query's start, since all wait for each other
     by_duration: bool  # unsent queries were never meant to be sent
+    due: Int64 | None = None  # (queries,) absolute ns, -1 where a query never became due
 
 
 @dataclass(slots=True)
@@ -45,22 +54,28 @@ class _Rows:
     errors: dict[int, str] = field(default_factory=dict)
     input_tokens: Int64 | None = None
     output_tokens: Int64 | None = None
+    stages: dict[str, StageLog] = field(default_factory=dict)
 
 
 def request_log(board: Snapshot, plan: Plan, origin: int, stopped: str) -> RequestLog:
     """Write the log of a run that began at `origin`; `stopped` says why it was cut, if it was."""
     batch, started, completed = _by_query(board)
+    due = plan.due
     if plan.schedule is None:
-        sent = int(np.count_nonzero(started >= 0))
-        origin = int(started[0]) if sent else board.taken
-        if plan.by_duration:
-            batch, started, completed = batch[:sent], started[:sent], completed[:sent]
+        sent = int(np.count_nonzero((started if due is None else due) >= 0))
+        if due is None:
+            origin = int(started[0]) if sent else board.taken
+        if plan.by_duration:  # copies, so that a million rows for a thousand queries are given back
+            batch, started, completed = batch[:sent].copy(), started[:sent].copy(), completed[:sent].copy()
+            due = None if due is None else due[:sent]
     n = len(batch)
     last = int(completed.max(initial=origin))
     window = (max(last, board.taken) if stopped else last) - origin
-    started = np.where(started >= 0, started - origin, -1)
-    completed = np.where(completed >= 0, completed - origin, -1)
-    scheduled = _sent_in_turn(started) if plan.schedule is None else plan.schedule
+    for column in (started, completed):
+        np.subtract(column, origin, out=column, where=column >= 0)
+    scheduled = plan.schedule
+    if scheduled is None:
+        scheduled = _sent_in_turn(started if due is None else np.where(due >= 0, due - origin, -1))
     rows = _Rows(np.zeros(n, dtype=np.uint8), [None] * (n * plan.samples_per_query))
     _settle(board, plan, rows, batch, completed)
     waited = completed - (started if plan.from_start else scheduled)
@@ -70,7 +85,7 @@ def request_log(board: Snapshot, plan: Plan, origin: int, stopped: str) -> Reque
         started=started,
         completed=completed,
         status=rows.status,
-        batch=batch.astype(np.int32),
+        batch=batch,
         samples=plan.order[: n * plan.samples_per_query],
         answers=rows.answers,
         samples_per_query=plan.samples_per_query,
@@ -78,25 +93,30 @@ def request_log(board: Snapshot, plan: Plan, origin: int, stopped: str) -> Reque
         output_tokens=rows.output_tokens,
         errors=rows.errors,
         stopped=stopped,
+        stages=rows.stages,
         window_ns=window,
     )
 
 
-def _by_query(board: Snapshot) -> tuple[Int64, Int64, Int64]:
+def _by_query(board: Snapshot) -> tuple[NDArray[np.int32], Int64, Int64]:
     """Spread batches over their queries: `(n,)` batch, started, completed, -1 for what did not happen."""
     n = len(board.started)
-    # A worker that began while the board was copied began too late.
-    started = np.where(
-        board.started <= max(board.taken, int(board.completed.max(initial=-1))), board.started, -1
-    )
-    begun = np.flatnonzero(started >= 0)
+    # What began or ended after the board was taken did so too late.
+    for column in (board.started, board.completed):
+        column[column > board.taken] = -1
+    begun = np.flatnonzero(board.started >= 0)
     used = int(begun[-1]) + 1 if len(begun) else 0
-    numbers = np.repeat(np.arange(used), np.diff(board.ends[:used], prepend=0))
-    columns = np.full((3, n), -1, dtype=np.int64)
-    columns[0, : len(numbers)] = np.where(started[numbers] >= 0, numbers, -1)
-    columns[1, : len(numbers)] = started[numbers]
-    columns[2, : len(numbers)] = board.completed[numbers]
-    return columns[0], columns[1], columns[2]
+    if used == 0 or board.ends[used - 1] == used:  # every batch is one query
+        batch = np.arange(n, dtype=np.int32)
+        started, completed = board.started, board.completed
+    else:
+        sizes = np.diff(board.ends[:used], prepend=0)
+        batch = np.full(n, -1, dtype=np.int32)
+        batch[: sizes.sum()] = np.repeat(np.arange(used, dtype=np.int32), sizes)
+        started, completed = board.started[batch], board.completed[batch]
+        completed[batch < 0] = started[batch < 0] = -1
+    batch[started < 0] = -1
+    return batch, started, completed
 
 
 def _sent_in_turn(started: Int64) -> Int64:
@@ -107,32 +127,40 @@ def _sent_in_turn(started: Int64) -> Int64:
     return np.maximum.accumulate(np.maximum(started, 0))
 
 
-def _settle(board: Snapshot, plan: Plan, rows: _Rows, batch: Int64, completed: Int64) -> None:
-    """Fill status, answers, errors and tokens of everything that completed."""
-    done = np.flatnonzero(completed >= 0)
-    if not len(done):
+def _settle(board: Snapshot, plan: Plan, rows: _Rows, batch: NDArray[np.int32], completed: Int64) -> None:
+    """Fill status, answers, errors and tokens of everything that completed.
+
+    Part by part: as Python numbers, places of ten million batches would take ten times their columns.
+    """
+    start = 0
+    while start < len(batch):
+        end = min(start + _PART, len(batch))
+        part = batch[start:end]
+        done = np.flatnonzero((completed[start:end] >= 0) & (np.diff(part, prepend=-1) != 0))
+        for first, number in zip((start + done).tolist(), part[done].tolist(), strict=True):
+            if first == 0 or batch[first - 1] != number:
+                _settle_batch(board, plan, rows, first, number)
+        start = end
+
+
+def _settle_batch(board: Snapshot, plan: Plan, rows: _Rows, first: int, number: int) -> None:
+    """Fill the rows of one batch that completed, from its query `first` on."""
+    size, per = int(board.ends[number]) - first, plan.samples_per_query
+    message = board.failures.get(number)
+    if message is not None:
+        _fail(rows, first, size, Status.ERROR, message)
         return
-    numbers = batch[done]
-    firsts = done[np.flatnonzero(np.diff(numbers, prepend=-1))]
-    sizes = np.diff(board.ends, prepend=0)
-    per = plan.samples_per_query
-    for first, number in zip(firsts.tolist(), batch[firsts].tolist(), strict=True):
-        size = int(sizes[number])
-        message = board.failures.get(number)
-        if message is not None:
-            _fail(rows, first, size, Status.ERROR, message)
-            continue
-        returned, expected = board.outputs[number], size * per
-        if _is_sound(returned, expected):
-            rows.status[first : first + size] = Status.OK
-            rows.answers[first * per : (first + size) * per] = list(returned)
-            continue
-        outputs, message = _outputs(returned, expected)
-        if message:
-            _fail(rows, first, size, Status.EMPTY, message)
-            continue
-        for query in range(size):
-            _answer(rows, first + query, (first + query) * per, outputs[query * per : (query + 1) * per])
+    returned, expected = board.outputs[number], size * per
+    if _is_sound(returned, expected):
+        rows.status[first : first + size] = Status.OK
+        rows.answers[first * per : (first + size) * per] = list(returned)
+        return
+    outputs, message = _outputs(returned, expected)
+    if message:
+        _fail(rows, first, size, Status.EMPTY, message)
+        return
+    for query in range(size):
+        _answer(rows, first + query, (first + query) * per, outputs[query * per : (query + 1) * per])
 
 
 def _fail(rows: _Rows, first: int, size: int, status: Status, message: str) -> None:
@@ -144,18 +172,55 @@ def _answer(rows: _Rows, query: int, offset: int, outputs: list[Any]) -> None:
     """Put one query's outputs into its rows."""
     rows.status[query] = Status.OK
     for place, output in enumerate(outputs, start=offset):
-        plain = output
+        plain, status, fault = output, Status.EMPTY, ""
         if isinstance(output, Answer):
             plain = output.output
             _count_tokens(rows, place, output)
-        fault = _fault(plain)
+            _pass_stages(rows, place, output)
+            if output.error:
+                status, fault = Status.ERROR, printable(_text(output.error))
+        fault = fault or _fault(plain)
         if fault:
-            rows.status[query] = Status.EMPTY
+            rows.status[query] = status
             rows.errors[query] = fault
         rows.answers[place] = plain
 
 
+def _pass_stages(rows: _Rows, place: int, answer: Answer) -> None:
+    """Put down how a sample passed the stages of a pipeline; what is none is passed over."""
+    for each in answer.stages if isinstance(answer.stages, tuple) else ():
+        if not _is_pass(each) or (each.name not in rows.stages and len(rows.stages) >= _MOST_STAGES):
+            continue
+        if each.name not in rows.stages:
+            rows.stages[each.name] = StageLog.empty(len(rows.answers))
+        stage = rows.stages[each.name]
+        stage.passing[place] = each.passing
+        stage.ns[place] = each.ns
+        stage.outputs[place] = each.output
+        stage.input_tokens[place] = each.input_tokens
+        stage.output_tokens[place] = each.output_tokens
+
+
+def _is_pass(each: object) -> bool:
+    """Whether it holds what a log can: an answer may come from anybody."""
+    return (
+        isinstance(each, StagePass)
+        and isinstance(each.name, str)
+        and each.passing in _PASSINGS
+        and all(
+            isinstance(count, int) and -1 <= count < 2**63
+            for count in (each.ns, each.input_tokens, each.output_tokens)
+        )
+    )
+
+
+def _text(error: object) -> str:
+    return error if isinstance(error, str) else f"an error that is a {type(error).__name__}"
+
+
 def _count_tokens(rows: _Rows, place: int, answer: Answer) -> None:
+    if answer.input_tokens == answer.output_tokens == -1:
+        return  # nobody counted
     if rows.input_tokens is None or rows.output_tokens is None:
         rows.input_tokens = np.full(len(rows.answers), -1, dtype=np.int64)
         rows.output_tokens = np.full(len(rows.answers), -1, dtype=np.int64)

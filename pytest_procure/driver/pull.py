@@ -9,21 +9,27 @@ and k workers, without a thread that would fight the candidate for Python's lock
 
 from __future__ import annotations
 
-import gc
+import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
+from pytest_procure import threads
 from pytest_procure.backends.protocol import LoadedBackend
 from pytest_procure.errors import DataError, DeclarationError
-from pytest_procure.scenarios import Scenario
+from pytest_procure.isolation.endings import Ending
+from pytest_procure.scenarios import Scenario, repeat_share
+from pytest_procure.telemetry.sampling import Probe, Sampler, sampling
 
-from .audit import Audit, Readings, audit
+from .audit import Audit, Worked, audit
+from .hosting import Host
 from .job import Job
+from .journal import Journal
+from .limits import Limits
 from .log import RequestLog
 from .outcomes import request_log
+from .readings import Collections, Readings
 from .source import SampleSource
 from .watch import Progress, watch
 from .workers import Crew
@@ -48,6 +54,14 @@ class Run:
         False  # a call never returned: its thread is given up, and the backend must not be used again
     )
     interrupted: bool = False  # Ctrl-C: the log is partial, and the caller has to raise KeyboardInterrupt
+    cut: RequestLog | None = None  # the first part of the run, where the scenario says it is not measured
+    warmup_ns: int = 0  # how long the warm-up calls took, before the first scheduled time
+    endings: tuple[Ending, ...] = ()  # of the candidate's own processes, since the run before
+
+    @property
+    def broken(self) -> bool:
+        """Whether the backend has to be brought up anew before it can answer again."""
+        return self.hung or any(not ending.idle for ending in self.endings)
 
 
 @dataclass(slots=True)
@@ -55,28 +69,36 @@ class _Window:
     """What was seen while the workers ran."""
 
     before: Readings
+    collections: Collections = field(default_factory=Collections)
     after: Readings | None = None
+    sampler: Sampler | None = None
     stopped: str = ""
     interrupted: bool = False
     ended: int = 0
+    warmup_ns: int = 0
 
 
-def drive(
+def drive(  # noqa: PLR0913 - who is driven, over what, and who looks on
     backend: LoadedBackend,
     source: SampleSource,
     scenario: Scenario,
     *,
     progress: Progress | None = None,
+    probes: Sequence[Probe] = (),
+    limits: Limits = Limits(),  # noqa: B008 - frozen
+    journal: Journal | None = None,
 ) -> Run:
     """Run `scenario` on `backend` over the samples of `source`, and log every query.
 
-    `progress(begun, total)` is called a few times a second with numbers of queries; the total is 0 where the
-    duration decides.
+    `progress` is called a few times a second with what `Glance` holds; the total is 0 where the duration
+    decides. `probes` are started and stopped with the measured window, and read ten times a second in it.
+    `limits` are what the audit calls a fault. With a `journal` the workers write on the memory of its file,
+    which outlives a kill.
 
     Raises `DeclarationError` when the backend cannot serve with that many workers, `DataError` when the slice
-    is empty, and whatever `source.take` raises. What the backend raises is logged.
+    is empty or holds what cannot be sent to a process of its own, `ProvisionError` when such a process cannot
+    be brought up again, and whatever `source.take` raises. What the backend raises is logged.
     """
-    wall_limit = time.perf_counter_ns() + scenario.wall_limit.ns
     if scenario.workers > 1 and not backend.releases_gil:
         raise DeclarationError(
             f"`workers={scenario.workers}`, but this backend holds Python's lock while it predicts, so its "
@@ -84,40 +106,66 @@ def drive(
         )
     if not len(source):
         raise DataError("the dataset slice is empty; expected at least one sample")
-    job = Job(backend, source, scenario)
+    before = set(threading.enumerate())
+    host = Host(backend)
+    host.open(scenario.workers)  # which may load it, and is no part of the run
+    wall_limit = time.perf_counter_ns() + scenario.wall_limit.ns
+    job = Job(backend, source, scenario, journal)
+    host.begin(job.board.stop, scenario, job.probe())
     crew = Crew(job.board, job.warm_up, job.loops())
-    window = _open(job, crew, wall_limit, progress)
-    board = job.board.snapshot(window.ended)
-    after = window.after or Readings.take()
+    window = _open(job, crew, host, wall_limit, progress, probes)
+    after = window.after or host.readings()
     hung = not crew.join(_GRACE_NS)
+    if hung:
+        host.give_up(window.stopped)
+        hung = not crew.join(_GRACE_NS)
+    threads.remember(before)  # what runs now and did not then was started by the candidate, or is hung in it
+    endings = host.end()
     if job.board.crash is not None and not window.interrupted:
         raise job.board.crash
     if hung:
         window.stopped += "; a call of the backend did not return"
-    log = request_log(board, job.plan, job.board.origin, window.stopped)
+    if not window.stopped:
+        window.stopped = next((ending.sentence for ending in endings if not ending.idle), "")
+    worked = _worked(crew, host.delays_ns(crew.run_delays_ns()), window, after)
+    del crew  # with the inputs: ten million requests have to fit
+    log = _written(job, window, hung=hung)
     return Run(
         log=log,
-        audit=audit(log, scenario, before=window.before, after=after, run_delays_ns=crew.run_delays_ns()),
-        conditions=job.conditions(),
+        audit=audit(
+            log,
+            scenario,
+            before=window.before,
+            after=after,
+            worked=worked,
+            limits=limits,
+        ),
+        conditions=job.conditions() | host.conditions() | {"repeated": repeat_share(log.samples)},
         hung=hung,
         interrupted=window.interrupted,
+        endings=endings,
+        warmup_ns=window.warmup_ns,
     )
 
 
-def _open(job: Job, crew: Crew, wall_limit: int, progress: Progress | None) -> _Window:
+def _open(  # noqa: PLR0913, PLR0917 - what a window needs
+    job: Job, crew: Crew, host: Host, wall_limit: int, progress: Progress | None, probes: Sequence[Probe]
+) -> _Window:
     """Warm up, let the workers run, and stop them when they are done or waiting is over."""
-    window = _Window(Readings.take())
+    window = _Window(host.readings())
+    begun = time.perf_counter_ns()
     try:
         crew.start()
         if not crew.wait_ready(wall_limit):
             window.stopped = f"the warm-up was not over at the wall limit of {job.scenario.wall_limit}"
             return window
-        with _no_collection():
-            window.before = Readings.take()
-            job.board.origin = time.perf_counter_ns() + _LEAD_NS
+        window.warmup_ns = time.perf_counter_ns() - begun
+        with window.collections, sampling(probes) as window.sampler:
+            window.before = host.readings()
+            job.board.begin(time.perf_counter_ns() + _LEAD_NS)
             crew.go()
             window.stopped = watch(job, crew.done, wall_limit, progress)
-            window.after = Readings.take()
+            window.after = host.readings()
     except KeyboardInterrupt:
         window.stopped, window.interrupted = "interrupted", True
     finally:
@@ -128,19 +176,24 @@ def _open(job: Job, crew: Crew, wall_limit: int, progress: Progress | None) -> _
     return window
 
 
-@contextmanager
-def _no_collection() -> Iterator[None]:
-    """Turn the garbage collector off: a pass over a test session's objects takes 0.3 ms or more."""
-    enabled = gc.isenabled()
-    frozen = gc.get_freeze_count()  # not ours to unfreeze
-    gc.collect()
-    if not frozen:
-        gc.freeze()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if not frozen:
-            gc.unfreeze()
-        if enabled:
-            gc.enable()
+def _written(job: Job, window: _Window, *, hung: bool) -> RequestLog:
+    """Write the log from the board, and give the board back."""
+    board = job.board.snapshot(window.ended, busy=hung)
+    plan, origin = job.plan(window.ended), job.board.origin
+    job.clear()
+    return request_log(board, plan, origin, window.stopped)
+
+
+def _worked(crew: Crew, delays_ns: list[int] | None, window: _Window, after: Readings) -> Worked:
+    """Tell which threads used the processor in the window, and which ran the garbage collector."""
+    ran = crew.ran_ns()
+    candidates = {thread.native_id for thread in crew.threads} | threads.candidates_ids()
+    passes = window.collections.passes
+    return Worked(
+        ran_ns=None if ran is None else sum(ran),
+        waited_ns=None if delays_ns is None else max(delays_ns),
+        others=threads.used(window.before.threads_ns, after.threads_ns, set(crew.threads)),
+        gc_pauses_ns=[ns for _, ns in passes],
+        gc_foreign_ns=max((ns for tid, ns in passes if tid not in candidates), default=0),
+        sampling_ns=window.sampler.cpu_ns if window.sampler else None,
+    )

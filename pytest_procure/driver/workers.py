@@ -15,14 +15,17 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from .audit import run_delay_ns
+from pytest_procure.threads import schedstat
+
 from .batching import Queue
 from .board import Board, one_line
-from .clock import Clock
+from .clock import Clock, sharpen
 from .log import Int64
+from .turns import Turns
 
 Predict = Callable[[Any], Sequence[Any]]
 _FOREVER = 2**63 - 1
+_Stat = tuple[int, int] | None
 
 
 def in_turn(
@@ -75,22 +78,25 @@ def one_by_one(board: Board, predict: Predict, inputs: Iterable[Any], clock: Clo
             completed[query] = stamp
 
 
-def in_batches(queue: Queue, worker: int, predict: Predict, gather: Callable[[int, int, int], Any]) -> None:
+def in_batches(
+    queue: Queue | Turns, worker: int, predict: Predict, gather: Callable[[int, int, int], Any]
+) -> None:
     """Serve what `queue` gives; `gather(number, first, end)` makes a batch of inputs."""
     board = queue.board
     started, completed, outputs, _, now = _columns(board, queue.clock)
-    while (claim := queue.claim(worker)) is not None:
+    free = 0
+    while (claim := queue.claim(worker, free)) is not None:
         number, first, end = claim
         batch = gather(number, first, end)
         started[number] = now()
         try:
             answered = predict(batch)
             outputs[number] = answered.copy() if type(answered) is list else answered
-            completed[number] = now()
+            completed[number] = free = now()
         except BaseException as error:  # noqa: BLE001 - whatever a candidate raises is a failed request
-            stamp = now()
+            free = now()
             board.failures[number] = one_line(error)
-            completed[number] = stamp
+            completed[number] = free
         queue.busy[worker] = 0
 
 
@@ -117,8 +123,8 @@ class Crew:
         self._go = threading.Event()
         self._lock = threading.Lock()
         self._working = len(loops)
-        self._delays: list[tuple[int, int | None, int | None]] = [(0, None, None)] * len(loops)
-        self._threads = [
+        self._times: list[tuple[int, _Stat, _Stat]] = [(0, None, None)] * len(loops)
+        self.threads = [
             threading.Thread(target=self._work, args=(number,), name=f"procure-worker-{number}", daemon=True)
             for number in range(len(loops))
         ]
@@ -126,14 +132,14 @@ class Crew:
 
     def start(self) -> None:
         """Start the threads; they warm up at once."""
-        for thread in self._threads:
+        for thread in self.threads:
             thread.start()
 
     def wait_ready(self, limit: int) -> bool:
         """Wait until all have warmed up; False when `limit`, a time of `perf_counter_ns`, comes first."""
         return all(
             self._ready.acquire(timeout=max(0.0, (limit - time.perf_counter_ns()) * 1e-9))
-            for _ in self._threads
+            for _ in self.threads
         )
 
     def go(self) -> None:
@@ -143,33 +149,41 @@ class Crew:
     def join(self, grace_ns: int) -> bool:
         """Wait for the threads to end; False when one has not come back after `grace_ns`."""
         limit = time.perf_counter_ns() + grace_ns
-        for thread in self._threads:
+        for thread in self.threads:
             if thread.ident is not None:
                 thread.join(max(0.0, (limit - time.perf_counter_ns()) * 1e-9))
-        return not any(thread.is_alive() for thread in self._threads)
+        return not any(thread.is_alive() for thread in self.threads)
+
+    def ran_ns(self) -> list[int] | None:
+        """Tell how much processor time each thread used in its loop; None where unknown."""
+        return self._used(0)
 
     def run_delays_ns(self) -> list[int] | None:
         """Tell how long each thread has waited for a processor in its loop; None where unknown."""
-        waited = []
-        for tid, before, after in self._delays:
-            now = run_delay_ns(tid) if after is None else after  # a thread that hangs has not told its own
+        return self._used(1)
+
+    def _used(self, place: int) -> list[int] | None:
+        told = []
+        for tid, before, after in self._times:
+            now = schedstat(tid) if after is None else after  # a thread that hangs has not told its own
             if before is None or now is None:
                 return None
-            waited.append(now - before)
-        return waited
+            told.append(now[place] - before[place])
+        return told
 
     def _work(self, number: int) -> None:
         board = self._board
         tid = threading.get_native_id()
+        sharpen()
         try:
             self._warm_up()
             self._ready.release()
             self._go.wait()
-            before = run_delay_ns(tid)
-            self._delays[number] = (tid, before, None)
+            before = schedstat(tid)
+            self._times[number] = (tid, before, None)
             if not board.stop:
                 self._loops[number]()
-            self._delays[number] = (tid, before, run_delay_ns(tid))
+            self._times[number] = (tid, before, schedstat(tid))
         except BaseException as error:  # noqa: BLE001 - it is raised again where the run was asked for
             board.crash = error
             board.stop.append("crashed")

@@ -7,7 +7,11 @@ from pytest_procure.decision import Policy
 from pytest_procure.units import Quantity
 from pytest_procure.verdict import Finding, policy_of
 
+from .characteristic import characteristic
 from .record import Amount, FindingRecord
+
+#: What a number rests on. Only the first is a measurement; the second is exact, because the offer says so.
+MEASURED, TERM = "measured on our task", "term of the offer"
 
 
 def finding_record(finding: Finding, policy: Policy) -> FindingRecord:
@@ -17,10 +21,11 @@ def finding_record(finding: Finding, policy: Policy) -> FindingRecord:
     point = measured.estimate
     unit = point.unit if point is not None else ""
     low, high = (None if end is None else Quantity(end, unit) for end in (decision.low, decision.high))
-    return {
+    record: FindingRecord = {
         "metric": bar.metric.name,
         "title": bar.metric.title,
-        "kind": bar.metric.kind,
+        # A stage's latency has no place on the curve of the whole, nor its score beside the whole's.
+        "kind": "own" if bar.metric.stage else bar.metric.kind,
         "sense": bar.sense,
         "bar": _amount(bar.limit, wording.amount(bar.limit, bar.metric)),
         "estimate": None if point is None else _amount(point, wording.estimate(finding)),
@@ -40,7 +45,11 @@ def finding_record(finding: Finding, policy: Policy) -> FindingRecord:
         "where": bar.where,
         "struck": finding.struck,
         "observed_only": finding.observed_only,
+        "evidence_class": TERM if measured.n_unit == "price" else MEASURED,
     }
+    if curve := characteristic(finding, policy):
+        record["characteristic"] = curve
+    return record
 
 
 def _amount(value: Quantity, text: str) -> Amount:

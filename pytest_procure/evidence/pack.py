@@ -1,19 +1,54 @@
-"""The evidence folder: made ready before the session, written at its end."""
+"""The evidence folder: made ready before the session, written at its end.
+
+runs/NAME.npy          rows of a run                       (logs)
+outputs/NAME.jsonl     what a candidate answered, as text  (outputs)
+slices/DIGEST.npy      digests of the items of a slice     (keeping)
+cases/NAME.json        what a test judged                  (parts)
+session.json           what the session knew beside        (session_file)
+spec.json              what was sealed, and                (spec)
+ledger.jsonl           every run of it, where it was       (ledger)
+environment.json       the machine and its software
+verdict.json           the record, which follows from all of the above
+report.html            the record as a page,
+summary.md             as a page of text,
+findings.csv           as a table, a finding a row, and
+report.pdf             as a document, where that was asked for
+ro-crate-metadata.json what is in the folder, for catalogues
+manifest.json          every file with its digest
+attestations/          what was signed, and by whom
+"""
 
 from __future__ import annotations
 
 import json
 import re
+import shutil
+from collections.abc import Mapping
 from pathlib import Path
 
 from pytest_procure.errors import EvidenceError
 
-from .record import FORMAT, Record, dumps
+from .crate import crate
+from .keeping import CASES, OUTPUTS, RUNS, SLICES
+from .manifest import MANIFEST, manifest
+from .plain import dumps, to_plain
+from .record import FORMAT, Record
+from .session_file import SESSION_FORMAT, SessionFile
 
-#: How `evidence.runs` names a log: it ends with eight digits of a digest.
-_LOG = re.compile(r".*\.[0-9a-f]{8}\.csv\.gz", re.DOTALL)
+SESSION, ENVIRONMENT, VERDICT, REPORT = "session.json", "environment.json", "verdict.json", "report.html"
+SPEC, LEDGER = "spec.json", "ledger.jsonl"
+SUMMARY, TABLE, PDF = "summary.md", "findings.csv", "report.pdf"
+CRATE, ATTESTATIONS = "ro-crate-metadata.json", "attestations"
+
 #: What a report of ours consists of. Nothing else is ever removed.
-_OURS = ("report.html", "verdict.json")
+_FILES = (REPORT, SUMMARY, TABLE, PDF, VERDICT, SESSION, SPEC, LEDGER, ENVIRONMENT, CRATE, MANIFEST)
+_FOLDERS = {
+    RUNS: re.compile(r".*\.[0-9a-f]{8}[-a-z0-9]*\.([0-9]+\.|wire\.|tokens\.)?(npy|part)", re.DOTALL),
+    OUTPUTS: re.compile(r".*\.[0-9a-f]{8}[-a-z0-9]*\.jsonl", re.DOTALL),
+    CASES: re.compile(r".*\.[0-9a-f]{8}[-a-z0-9]*\.json", re.DOTALL),
+    SLICES: re.compile(r"[0-9a-f]{16}\.npy"),
+    ATTESTATIONS: re.compile(r"[a-z0-9-]+\.(dsse\.json|pub)"),
+}
 
 
 def check(folder: Path) -> None:
@@ -25,6 +60,11 @@ def check(folder: Path) -> None:
             raise EvidenceError(
                 f"`--procure-out {folder}` holds something that is no earlier report; name another folder"
             )
+        if (folder / ATTESTATIONS).is_dir():
+            raise EvidenceError(
+                f"`--procure-out {folder}` holds a signed pack, which is not overwritten; move it away, or "
+                "name another folder"
+            )
     except OSError as error:
         raise EvidenceError(f"the report folder {folder} cannot be read: {error.strerror}") from error
 
@@ -34,43 +74,61 @@ def prepare(folder: Path) -> None:
     check(folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for name in _OURS:
+        for name in _FILES:
             (folder / name).unlink(missing_ok=True)
-        for log in _logs(folder):
-            log.unlink()
+        for name in _FOLDERS:
+            if (folder / name).is_dir():
+                shutil.rmtree(folder / name)
     except OSError as error:
         raise EvidenceError(f"the report folder {folder} cannot be made: {error.strerror}") from error
 
 
 def _is_report(folder: Path) -> bool:
-    """A report of ours, or what a killed session left of one: request logs alone."""
+    """A report of ours, or what a killed session left of one: files of its tests alone."""
     names = {entry.name for entry in folder.iterdir()}
-    if not names <= {*_OURS, "runs"}:
+    if not names <= {*_FILES, *_FOLDERS}:
         return False
-    if (folder / "runs").is_symlink() or not all(
-        log.is_file() and _LOG.fullmatch(log.name) for log in _logs(folder)
-    ):
-        return False  # many a training tool keeps its work in a folder named `runs`
+    for name in names & _FOLDERS.keys():  # many a training tool keeps its work in a folder named `runs`
+        inside = folder / name
+        if inside.is_symlink() or not inside.is_dir():
+            return False
+        if not all(_FOLDERS[name].fullmatch(each.name) and each.is_file() for each in inside.iterdir()):
+            return False
+    if VERDICT in names:
+        return _is_ours(folder / VERDICT, FORMAT)
+    left = {*_FOLDERS, SESSION, SPEC, LEDGER, ENVIRONMENT}
+    return names <= left and (SESSION not in names or _is_ours(folder / SESSION, SESSION_FORMAT))
+
+
+def _is_ours(path: Path, form: str) -> bool:
     try:
-        record = json.loads((folder / "verdict.json").read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return names == {"runs"}
+        told = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return False
-    return isinstance(record, dict) and record.get("format") == FORMAT
+    return isinstance(told, dict) and told.get("format") == form
 
 
-def _logs(folder: Path) -> list[Path]:
-    runs = folder / "runs"
-    return list(runs.iterdir()) if runs.exists() else []
+def write(folder: Path, session: SessionFile, record: Record, files: Mapping[str, bytes]) -> None:
+    """Write what a session ends with, the files made from its record, and the manifest.
 
-
-def write(folder: Path, record: Record, html: str) -> None:
-    """Write `verdict.json` and `report.html`. Raises `EvidenceError` when they cannot be written."""
+    Raises `EvidenceError` when something cannot be written.
+    """
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / "report.html").write_text(html, encoding="utf-8")
-        # Last: where it stands, all of the report does.
-        (folder / "verdict.json").write_text(dumps(record), encoding="utf-8")
+        put(folder / SESSION, dumps(to_plain(session)))
+        put(folder / ENVIRONMENT, dumps(record["environment"]))
+        for name in {SPEC, LEDGER} - files.keys():  # as they were when the session began
+            (folder / name).unlink(missing_ok=True)
+        for name, data in files.items():
+            (folder / name).write_bytes(data)
+        put(folder / VERDICT, dumps(record))
+        put(folder / CRATE, crate(folder, record))
+        # Last: where it stands, all of the pack does.
+        put(folder / MANIFEST, manifest(folder))
     except OSError as error:
         raise EvidenceError(f"the report in {folder} cannot be written: {error.strerror}") from error
+
+
+def put(path: Path, text: str) -> None:
+    """Write a text file with the line ends that it has here. Raises `OSError`."""
+    path.write_text(text, encoding="utf-8", newline="\n")

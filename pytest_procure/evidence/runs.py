@@ -1,24 +1,26 @@
-"""A run as plain data, and its request log as a file."""
+"""A run as plain data."""
 
 from __future__ import annotations
 
-import hashlib
-import re
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pytest_procure.driver.log import Status
+from pytest_procure.driver.pull import Run
 from pytest_procure.metrics import Execution
 from pytest_procure.metrics.latency import request_latencies
 from pytest_procure.metrics.measurement import NEVER
 from pytest_procure.stats import percentile
 
-from .logs import write_log
+from .gallery import gallery
+from .keeping import Kept
 from .record import RunRecord
+from .stages import stage_records
+from .streams import stream_record
+from .timeline import timeline
 
 _SHOWN = (("p50", 0.5), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99), ("max", 1.0))
 #: Shares at which the latency curve is kept: even steps, and finer ones where the bars are.
@@ -26,10 +28,8 @@ _CURVE = tuple(sorted({*(i / 100 for i in range(1, 100)), *(0.99 + i / 1000 for 
 _ERROR_TEXTS = 5
 
 
-def run_record(
-    run: Execution, name: str, *, declared: bool, faults: Sequence[str], folder: Path | None
-) -> RunRecord:
-    """Write an execution as plain data; with a folder, its request log goes there as `runs/<name>.csv.gz`."""
+def run_record(run: Execution, *, declared: bool, faults: Sequence[str], kept: Kept | None) -> RunRecord:
+    """Write an execution as plain data; `kept` says where its request log lies, if it is kept."""
     status = run.status
     milliseconds = _latencies(run)
     record: RunRecord = {
@@ -44,34 +44,41 @@ def run_record(
             for kind in Status
             if kind is not Status.OK and (status == kind).any()
         },
-        "error_texts": list(dict.fromkeys(text for log in run.logs for text in log.errors.values()))[
-            :_ERROR_TEXTS
-        ],
+        "error_texts": list(
+            dict.fromkeys(log.errors[place] for log in run.logs for place in sorted(log.errors))
+        )[:_ERROR_TEXTS],
         "seconds": round(sum(log.window_ns for log in run.logs) / 1e9, 6),
         "latency_ms": {label: ms for label, q in _SHOWN if (ms := _at(milliseconds, q)) is not None},
         "curve": [[q, ms] for q in _CURVE if (ms := _at(milliseconds, q)) is not None],
         "slice": run.slice.describe(),
         "scores": {scorer: round(float(scores.mean()), 12) for scorer, scores in run.scores.items()},
         "strata": _strata(run),
-        "audit": run.launches[0].audit.as_dict(),
+        "audit": _worst(run.launches).audit.as_dict(),
         "faults": list(faults),
         "notes": [note for each in run.launches for note in each.audit.candidate_notes()],
         "stopped": run.stopped,
+        "stream": stream_record(run),
     }
-    if folder is not None:
-        file = f"runs/{file_name(name)}.csv.gz"
-        record["log"] = file
-        record["log_sha256"] = write_log(folder / file, run)
+    if run.requests:
+        warmup = run.launches[0].warmup_ns
+        record["timeline"] = timeline(run.logs, latency=run.scenario.allows_latency, warmup_ns=warmup)
+    failures = gallery(run) if kept is None else kept.gallery
+    if failures is not None:
+        record["gallery"] = failures
+    if stages := stage_records(run):
+        record["stages"] = stages
+    if kept is not None:
+        record["log"] = kept.file
+        record["log_sha256"] = kept.log.sha256
+        if kept.cut is not None:
+            record["cut_log"], record["cut_log_sha256"] = kept.cut
+        record["wire_sha256"] = dict(kept.wires)
     return record
 
 
-def file_name(name: str) -> str:
-    """Make a file name of a test's id: readable, without separators, never longer than systems allow.
-
-    Eight digits of the id's digest keep `acme int8` and `acme-int8` apart.
-    """
-    plain = re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-.")
-    return f"{plain[-120:]}.{hashlib.sha256(name.encode('utf-8', 'backslashreplace')).hexdigest()[:8]}"
+def _worst(launches: Sequence[Run]) -> Run:
+    """Give the launch that the harness served worst: the first of those with most faults and the latest."""
+    return max(launches, key=lambda each: (len(each.audit.faults()), each.audit.send_lag_p99_ns or 0))
 
 
 def _latencies(run: Execution) -> NDArray[np.float64]:

@@ -11,11 +11,12 @@ from .execution import STOPPED, Execution
 from .failures import error_rate, sustained
 from .latency import latency
 from .measurement import Measurement, unmeasurable
-from .metric import Kind, Metric, metric
-from .quality import quality, score
+from .metric import COST, Kind, Metric, metric
+from .quality import quality, score, score_stages
+from .stages import is_priced_by_stage, of_stage, sum_of_stages
 from .throughput import throughput
 
-__all__ = ["Execution", "Measurement", "Metric", "measure", "metric", "score", "unmeasurable"]
+__all__ = ["Execution", "Measurement", "Metric", "measure", "metric", "score", "score_stages", "unmeasurable"]
 
 
 _BY_KIND: dict[Kind, Callable[[Metric, Execution], Measurement]] = {
@@ -33,6 +34,11 @@ _BY_KIND: dict[Kind, Callable[[Metric, Execution], Measurement]] = {
 
 def measure(what: Metric, run: Execution) -> Measurement:
     """Measure one metric of a run. What cannot be measured says why; it is never 0."""
-    if run.scenario.stopping != "fixed" and what.kind not in {"quality", "own"}:
+    whole = what.kind in {"quality", "own"} and not what.stage
+    if run.scenario.stopping != "fixed" and not whole:
         return unmeasurable(what, STOPPED)
+    if what.name == COST.name and run.candidate.price is None and is_priced_by_stage(run):
+        return replace(sum_of_stages(what, run), seconds=run.seconds)
+    if what.stage:
+        return replace(of_stage(what, run), seconds=run.seconds)
     return replace(_BY_KIND[what.kind](what, run), seconds=run.seconds)

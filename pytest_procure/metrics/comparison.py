@@ -12,10 +12,12 @@ from pytest_procure.stats import percentile
 from pytest_procure.units import Quantity
 
 from .execution import Execution
-from .latency import request_latencies_of
-from .measurement import NEVER, Contrast, Exact, Measurement, Pairs, unmeasurable
+from .failures import serial_effect
+from .latency import observed
+from .measurement import NEVER, Contrast, Exact, Measurement, Pairs, Rows, unmeasurable
 from .metric import Metric
-from .throughput import rates
+from .throughput import rates_of
+from .tokens import absent
 
 #: Pairs of blocks in a comparison, and the fewest that give a verdict on speed.
 BLOCKS = 10
@@ -67,9 +69,11 @@ def compare(what: Metric, other: Against, ours: Execution, theirs: Execution) ->
 def _unsound(ours: Execution, theirs: Execution) -> str:
     """Say why the two runs cannot be held against each other, or nothing."""
     for run in (ours, theirs):
-        if any(launch.hung for launch in run.launches):
+        if any(launch.broken for launch in run.launches):
             # What was not asked any more would count for neither, and so hide the failure.
-            return f"a call of `{run.candidate.name}` did not return"
+            hung = any(launch.hung for launch in run.launches)
+            said = "a call of {} did not return" if hung else "the process of {} ended in the run"
+            return said.format(f"`{run.candidate.name}`")
     failed = int(theirs.failed.sum())
     if failed > SOUND * theirs.requests:
         said = f"`{theirs.candidate.name}` failed in {failed:,} of {theirs.requests:,} requests"
@@ -93,7 +97,8 @@ def _scores(what: Metric, named: Metric, other: Against, ours: Execution, theirs
     else:
         estimate = Quantity.of(round(float(mine.mean()) / float(its.mean()), 12))
     clusters = None if ours.slice.clusters is None else ours.slice.clusters[asked]
-    basis = Contrast(mine, its, clusters, as_ratio=not other.margin)
+    rows = Rows(*serial_effect(ours.failed))
+    basis = Contrast(mine, its, clusters, as_ratio=not other.margin, rows=rows)
     return Measurement(named, estimate, len(mine), "items", basis)
 
 
@@ -125,8 +130,8 @@ def _costs(what: Metric, named: Metric, ours: Execution, theirs: Execution) -> M
 def _per_block(what: Metric, run: Execution) -> NDArray[np.float64] | None:
     """`(blocks,)` one value a block: a percentile, or good samples a second."""
     if what.kind == "throughput":
-        return rates(run)
-    if what.kind == "latency":
+        return rates_of(what, run)
+    if what.kind == "latency" and (what.family == "latency" or not any(map(absent, run.logs))):
         q = float(what.q)
-        return np.array([percentile(request_latencies_of(log), q, method="nearest-rank") for log in run.logs])
+        return np.array([percentile(observed(what, log), q, method="nearest-rank") for log in run.logs])
     return None

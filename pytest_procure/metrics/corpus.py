@@ -12,7 +12,8 @@ from pytest_procure.errors import DataError
 from pytest_procure.units import Quantity
 
 from .execution import Execution
-from .measurement import Corpus, Measurement, unmeasurable
+from .failures import serial_effect
+from .measurement import Corpus, Measurement, Rows, unmeasurable
 from .metric import Metric
 
 #: Groups of the delete-a-group jackknife; items, or clusters of them, are dealt to them in turn.
@@ -49,7 +50,7 @@ def corpus(what: Metric, run: Execution) -> Measurement:
     groups = min(GROUPS, len(distinct))
     without = [over(everything[ranks % groups != group]) for group in range(groups)] if groups > 1 else []
     value = over(everything)
-    basis = Corpus(value, tuple(without), len(distinct))
+    basis = Corpus(value, tuple(without), len(distinct), Rows(*serial_effect(run.failed)))
     return Measurement(what, Quantity.of(round(value, 12)), len(items), "samples", basis)
 
 

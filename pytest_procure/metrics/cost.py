@@ -10,11 +10,13 @@ from numpy.typing import NDArray
 
 from pytest_procure.candidates import HourlyPrice, RequestPrice, TokenPrice
 from pytest_procure.driver.log import Int64
+from pytest_procure.scenarios import rate
 from pytest_procure.stats import exact_sum
 from pytest_procure.units import Quantity
 
 from .execution import Execution
-from .measurement import CostOfShare, Exact, Means, Measurement, Ratio, Share, unmeasurable
+from .failures import serial_effect
+from .measurement import CostOfShare, Exact, Means, Measurement, Ratio, Rows, Share, unmeasurable
 from .metric import COST, COST_PER_ACCEPTED, COST_PER_CORRECT, Metric, metric
 from .quality import quality
 from .throughput import MINIMUM_LAUNCHES, rates
@@ -42,9 +44,10 @@ def cost_per_request(what: Metric, run: Execution) -> Measurement:
     if isinstance(price, RequestPrice):
         return _fixed(what, price.per_request(), price.currency, "as priced", good)
     assert isinstance(price, HourlyPrice), "there are three kinds of price"
-    if run.scenario.qps is None:
+    declared = rate(run.scenario)
+    if declared is None:
         return _by_rate(what, run, price, good)
-    amount = price.per_request(run.scenario.qps)
+    amount = price.per_request(declared)
     return _fixed(what, amount, price.currency, "at the declared rate", good)
 
 
@@ -97,17 +100,32 @@ def _by_token(what: Metric, run: Execution, price: TokenPrice, good: Measurement
     sent, received = _tokens(run, "input_tokens"), _tokens(run, "output_tokens")
     if sent is None or received is None:
         return unmeasurable(what, "the backend reports no tokens, and the price is by the token")
-    each = (float(price.input) * sent + float(price.output) * received) / price.per
+    cached = np.minimum(_cached(run), sent)
+    asked = float(price.input) * (sent - cached) + float(price.cached_input) * cached
+    each = (asked + float(price.output) * received) / price.per
     cost, of = _by_item(each, run), "items" if run.slice.clusters is None else "clusters"
     if good is not None:
         success = _by_item(run.scores[SCORERS[what.name]], run)
         estimate = Quantity.of(round(float(cost.mean() / success.mean()), 15), price.currency)
-        basis = Ratio(_by_cluster(cost, run), _by_cluster(success, run), of)
+        rows = Rows(*serial_effect(run.failed))
+        basis = Ratio(_by_cluster(cost, run), _by_cluster(success, run), of, rows)
         return Measurement(what, estimate, len(cost), "items", basis)
     mean = float(cost.mean())
     values = mean + _by_cluster(cost - mean, run)
     estimate = Quantity.of(round(mean, 15), price.currency)
     return Measurement(what, estimate, len(cost), "items", Means(values, of, MINIMUM_ITEMS))
+
+
+def _cached(run: Execution) -> Int64:
+    """`(samples,)` input tokens that an endpoint reports as read from its cache; 0 where it reports none."""
+    return np.concatenate(
+        [
+            np.zeros(len(log.samples), dtype=np.int64)
+            if log.wire is None
+            else np.maximum(log.wire.cached.astype(np.int64), 0)
+            for log in run.logs
+        ]
+    )
 
 
 def _by_item(values: NDArray[np.float64], run: Execution) -> NDArray[np.float64]:

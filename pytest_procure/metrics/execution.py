@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,10 @@ STOPPED = "the run ended when its right answers were settled, which tells nothin
 
 @dataclass(frozen=True, slots=True)
 class Execution:
-    """`launches` holds one driver run each; `scores` one score a sample, over all launches in send order."""
+    """`launches` holds one driver run each; `scores` one score a sample, over all launches in send order.
+
+    `stage_scores`: stage of a pipeline -> the same, of what the stage gave, where the dataset labels it.
+    """
 
     candidate: Candidate
     scenario: Scenario
@@ -29,6 +32,7 @@ class Execution:
     scores: Mapping[str, NDArray[np.float64]]
     energy: tuple[float, ...] | None = None  # joules of each launch, where the device counts them
     blocks: bool = False  # the launches are blocks of a comparison: no fresh loads, so no capacity claim
+    stage_scores: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
 
     @property
     def logs(self) -> tuple[RequestLog, ...]:

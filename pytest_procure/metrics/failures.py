@@ -38,7 +38,7 @@ def error_rate(what: Metric, run: Execution) -> Measurement:
 
 def sustained(what: Metric, run: Execution) -> Measurement:
     """Measure which share of what was offered was answered before the drain time ended."""
-    answered = sum(int((log.completed >= 0).sum()) for log in run.logs)
+    answered = sum(int(log.answered.sum()) for log in run.logs)
     if run.requests == 0:
         return unmeasurable(what, "no request was made")
     share = Quantity.of(round(answered / run.requests, 12))

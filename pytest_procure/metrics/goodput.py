@@ -14,6 +14,7 @@ from .latency import request_latencies
 from .measurement import Goodput, Measurement, Share, unmeasurable
 from .metric import GOODPUT, Metric
 from .quality import share_of
+from .weighting import weighting_fault
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,14 +37,14 @@ def goodput_of(limits: Limits) -> Metric:
 def goodput(run: Execution, limits: Limits) -> Measurement:
     """Measure the share of requests that meet all limits; failures meet none."""
     what = goodput_of(limits)
-    if run.requests == 0:
-        return unmeasurable(what, "no request was made")
-    if run.scenario.stopping != "fixed":
-        return unmeasurable(what, STOPPED)
+    if run.requests == 0 or run.scenario.stopping != "fixed":
+        return unmeasurable(what, STOPPED if run.requests else "no request was made")
     if limits.latency is not None and not run.scenario.allows_latency:
         return unmeasurable(what, f"{run.scenario.name} has no latency: all samples are due at once")
     if limits.correct and limits.correct not in run.scores:
         return unmeasurable(what, f"dataset `{run.slice.dataset.name}` has no scorer `{limits.correct}`")
+    if limits.correct and (reason := _unweighable(run)):
+        return unmeasurable(what, reason)
     good = ~run.failed
     values = None if limits.latency is None else request_latencies(run)
     if values is not None and limits.latency is not None:
@@ -54,8 +55,15 @@ def goodput(run: Execution, limits: Limits) -> Measurement:
         good &= np.diff(right[np.concatenate([[0], ends])]) == 0
     share = _right(good, run) if limits.correct else Share(float(good.sum()), len(good))
     limit = 0 if limits.latency is None else limits.latency.ns
-    basis = Goodput(share, good, values, limit, under_load=run.scenario.rate_is_declared)
+    waits = run.scenario.allows_latency and run.scenario.is_under_load
+    basis = Goodput(share, good, values, limit, under_load=waits)
     return Measurement(what, Quantity.of(round(share.total / share.n, 12)), len(good), "requests", basis)
+
+
+def _unweighable(run: Execution) -> str:
+    if run.slice.weights is not None and run.scenario.samples_per_query > 1:
+        return "a query of several samples has no share of production of its own"
+    return weighting_fault(run)
 
 
 def _right(good: NDArray[np.bool_], run: Execution) -> Share:

@@ -1,4 +1,4 @@
-"""Latency percentiles, from the scheduled time to completion."""
+"""Percentiles of times: of latency, from the scheduled time to completion, and of those of tokens."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from pytest_procure.units import Quantity
 from .execution import Execution
 from .measurement import NEVER, Latencies, Measurement, unmeasurable
 from .metric import Metric
+from .tokens import UNITS, absent, times_of
 
 
 def latency(what: Metric, run: Execution) -> Measurement:
@@ -20,7 +21,12 @@ def latency(what: Metric, run: Execution) -> Measurement:
         return unmeasurable(what, f"{run.scenario.name} has no latency: all samples are due at once")
     if run.requests == 0:
         return unmeasurable(what, "no request was made")
-    values = request_latencies(run)
+    reason = next((why for log in run.logs if what.family != "latency" and (why := absent(log))), "")
+    if reason:
+        return unmeasurable(what, reason)
+    values = np.concatenate([observed(what, log) for log in run.logs])
+    if not len(values):
+        return unmeasurable(what, "no answer had two tokens, so there is no time between them")
     at = int(percentile(values, float(what.q), method="nearest-rank"))
     censored = at >= NEVER  # a float on the way
     if censored:
@@ -29,10 +35,15 @@ def latency(what: Metric, run: Execution) -> Measurement:
         what,
         Quantity.of(at, "ns"),
         len(values),
-        "requests",
-        Latencies(values, what.q, under_load=not run.scenario.is_closed_loop),
+        UNITS[what.family],
+        Latencies(values, what.q, under_load=run.scenario.is_under_load),
         censored,
     )
+
+
+def observed(what: Metric, log: RequestLog) -> Int64:
+    """Give the values of a launch that a percentile is of, in send order, ns; `NEVER` for a failure."""
+    return request_latencies_of(log) if what.family == "latency" else times_of(what.family, log)
 
 
 def request_latencies(run: Execution) -> Int64:

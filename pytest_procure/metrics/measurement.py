@@ -12,6 +12,7 @@ Basis
 ├── Ratio          a cost that varies over good answers (Fieller)
 ├── Contrast       scores of two candidates on the same items
 ├── Pairs          ratios of two candidates in interleaved blocks
+├── Confirmed      the highest rate at which a fresh run met all bars; no more is claimed
 ├── Interval       a value with bounds that its author computed
 ├── Exact          a value without an interval: a price at a declared rate
 └── Unmeasurable   nothing was seen; says why
@@ -42,6 +43,18 @@ class Share:
     design_effect: float = 1.0
     df: int | None = None  # None: independent items
     clusters: int | None = None
+    weighted: bool = False  # strata count by their shares of production
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """How far failures stood in rows: the design effect of their share, and its degrees of freedom."""
+
+    effect: float = 1.0
+    df: int | None = None  # None: they did not
+
+
+ALONE = Rows()
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +83,7 @@ class Corpus:
     value: float
     without: tuple[float, ...]
     clusters: int
+    rows: Rows = ALONE
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +131,7 @@ class Ratio:
     cost: NDArray[np.float64]
     success: NDArray[np.float64]
     of: str = "items"  # or "clusters" of them
+    rows: Rows = ALONE
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +142,7 @@ class Contrast:
     reference: NDArray[np.float64]
     clusters: NDArray[np.int64] | None
     as_ratio: bool
+    rows: Rows = ALONE  # of the candidate's failures
 
     @property
     def counts(self) -> bool:
@@ -141,6 +157,19 @@ class Pairs:
 
     logs: NDArray[np.float64]
     minimum: int
+
+
+@dataclass(frozen=True, slots=True)
+class Confirmed:
+    """`value` was shown in a run of its own, over so many fresh `launches`; it takes `minimum` of them.
+
+    `unshown` says why it was not, if it was not.
+    """
+
+    value: Decimal
+    launches: int
+    minimum: int
+    unshown: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,6 +208,7 @@ Basis = (
     | Ratio
     | Contrast
     | Pairs
+    | Confirmed
     | Interval
     | Exact
     | Unmeasurable

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pytest_procure.backends.protocol import Passing
 from pytest_procure.datasets import DatasetSlice, Scorer
-from pytest_procure.driver.log import RequestLog, Status
+from pytest_procure.driver.log import RequestLog, StageLog, Status
 from pytest_procure.errors import DataError
 from pytest_procure.scenarios import queries
 from pytest_procure.stats import cluster_design_effect, exact_sum
@@ -19,6 +20,7 @@ from .execution import Execution
 from .failures import serial_effect
 from .measurement import Anytime, Curtailed, Measurement, Share, unmeasurable
 from .metric import Metric
+from .weighting import weighted_share, weighting_fault
 
 #: Wholly wrong clusters that a lucky run may just have missed, when their spread is taken from it.
 UNSEEN = 0.5
@@ -40,12 +42,36 @@ def score(logs: tuple[RequestLog, ...], chosen: DatasetSlice, scorer: Scorer) ->
         good = np.repeat(log.status == Status.OK, log.samples_per_query)[: len(log.samples)]
         for place in np.flatnonzero(good):
             item = int(log.samples[place])
-            scores[position + place] = _one(scorer, log.answers[place], chosen.references[item], item)
+            scores[position + place] = score_one(scorer, log.answers[place], chosen.references[item], item)
         position += len(log.samples)
     return scores
 
 
-def _one(scorer: Scorer, output: Any, reference: Any, item: int) -> float:
+def score_stages(logs: tuple[RequestLog, ...], chosen: DatasetSlice) -> dict[str, NDArray[np.float64]]:
+    """Score what each labelled stage of a pipeline gave: stage -> `(samples,)` in [0, 1].
+
+    A sample that did not pass the stage scores 0. Raises `DataError` as `score` does.
+    """
+    found = {}
+    for name in chosen.dataset.stages:
+        labelled = chosen.stage(name)
+        if labelled is None or not any(name in log.stages for log in logs):
+            continue
+        references, labels = labelled
+        parts = []
+        for log in logs:
+            scores = np.zeros(len(log.samples))
+            stage = log.stages.get(name) or StageLog.empty(len(log.samples))
+            for place in np.flatnonzero(stage.passing == Passing.OK):
+                item = int(log.samples[place])
+                scores[place] = score_one(labels.scorer, stage.outputs[place], references[item], item)
+            parts.append(scores)
+        found[name] = np.concatenate(parts)
+    return found
+
+
+def score_one(scorer: Scorer, output: Any, reference: Any, item: int) -> float:
+    """Score one answer to an item of the slice. Raises `DataError`."""
     try:
         return scorer(output, reference)
     except DataError as error:
@@ -71,6 +97,8 @@ def quality(what: Metric, run: Execution) -> Measurement:
         return unmeasurable(what, "no request was made")
     if run.scenario.stopping != "fixed":
         return _looked_at(what, scores, run)
+    if reason := weighting_fault(run):
+        return unmeasurable(what, reason)
     basis = share_of(scores, run.items, run)
     return Measurement(what, Quantity.of(round(basis.total / basis.n, 12)), len(scores), "samples", basis)
 
@@ -89,8 +117,19 @@ def _looked_at(what: Metric, scores: NDArray[np.float64], run: Execution) -> Mea
     return Measurement(what, Quantity.of(round(right / n, 12)), n, "samples", basis)
 
 
-def share_of(scores: NDArray[np.float64], items: NDArray[np.int64], run: Execution) -> Share:
-    """Give the share with its design effect; `items`: which item of the slice each score is of."""
+def share_of(
+    scores: NDArray[np.float64],
+    items: NDArray[np.int64],
+    run: Execution,
+    failed: NDArray[np.bool_] | None = None,
+) -> Share:
+    """Give the share with its design effect; `items`: which item of the slice each score is of.
+
+    `failed`: the requests, or samples, in send order that had no answer; by default those of the run.
+    """
+    missing = run.failed if failed is None else failed
+    if run.slice.weights is not None:
+        return weighted_share(scores, items, run.slice, missing)
     clusters = run.slice.clusters
     groups = items if clusters is None else clusters[items]
     distinct = int(np.count_nonzero(np.bincount(groups)))  # np.unique takes a second for a million
@@ -102,7 +141,7 @@ def share_of(scores: NDArray[np.float64], items: NDArray[np.int64], run: Executi
         effect, df = cluster_design_effect(scores, groups, unseen=UNSEEN)
     # Failures under load come in rows; where there are some, the answers are no independent draws either.
     # A query that fails takes all its samples along.
-    serial, serial_df = serial_effect(np.repeat(run.failed, len(scores) // len(run.failed)))
+    serial, serial_df = serial_effect(np.repeat(missing, len(scores) // len(missing)))
     if serial > effect:
         effect, df = serial, serial_df
     clustered = distinct if distinct < len(scores) else None

@@ -24,7 +24,7 @@ from pytest_procure.metrics.cost import MINIMUM_ITEMS
 from pytest_procure.metrics.measurement import Anytime, Share
 from pytest_procure.metrics.metric import COST, Kind
 from pytest_procure.metrics.throughput import MINIMUM_LAUNCHES
-from pytest_procure.scenarios import Scenario, queries
+from pytest_procure.scenarios import Scenario, queries, rate
 from pytest_procure.stats.effects import BATCHES
 from pytest_procure.units import Quantity
 from pytest_procure.verdict import policy_of
@@ -154,7 +154,7 @@ def needs_of(bar: Bar, question: Question) -> BarPlan:
     if bar.against is not None:
         why = f"it hangs on how {bar.against.name} does on the same samples"
         return BarPlan(bar, State.NOT_PLANNED, note=why)
-    if bar.metric.kind not in _BY_KIND:
+    if bar.metric.stage or bar.metric.kind not in _BY_KIND:
         return BarPlan(bar, State.NOT_PLANNED, note="nothing is known of it before a run")
     try:
         return _BY_KIND[bar.metric.kind](bar, question)
@@ -245,7 +245,7 @@ def _by_requests(bar: Bar, question: Question) -> BarPlan:
     timed = bar.metric.kind == "latency" or (bar.limits is not None and bar.limits.latency is not None)
     spread = None if errors else min(BATCHES) - 1
     rule = rehearsal.Rule(good, bulk=timed, df=spread, least=policy.min_effective if timed else 0.0)
-    loaded = not errors and not question.scenario.is_closed_loop
+    loaded = not errors and question.scenario.is_under_load
     floor = policy.min_under_load if loaded else min(BATCHES)
     least = max(floor, rehearsal.least(rule, policy))
     row = BarPlan(bar, State.NOT_PLANNED, Numbers(least), Numbers(question.asked.requests), least=least)
@@ -300,13 +300,13 @@ def _by_launches(bar: Bar, question: Question) -> BarPlan:
 
 def _of_cost(bar: Bar, question: Question) -> BarPlan:
     """Plan a cost: exact where price and rate are declared, otherwise a mean over launches or samples."""
-    price, rate = question.price, question.scenario.qps
+    price, declared = question.price, rate(question.scenario)
     if isinstance(price, TokenPrice):
         needs, has = Numbers(samples=MINIMUM_ITEMS), Numbers(samples=question.asked.samples)
         note = "how much the tokens of a request vary is not known before a run"
         return _judged(BarPlan(bar, State.NOT_PLANNED, needs, has, least=MINIMUM_ITEMS, note=note))
-    if isinstance(price, HourlyPrice) and rate is not None:
-        amount = price.per_request(rate)
+    if isinstance(price, HourlyPrice) and declared is not None:
+        amount = price.per_request(declared)
     elif isinstance(price, RequestPrice):
         amount = price.per_request()
     elif price is None:

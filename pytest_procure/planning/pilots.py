@@ -34,8 +34,12 @@ def pilot_of(run: Execution, bars: Sequence[Bar], policy: Policy) -> Pilot:
     """Read a run. Under load, fewer requests than a verdict takes say nothing of rows: no design effect."""
     scenario = run.scenario
     effects = {}
-    for bar in bars if scenario.is_closed_loop or run.requests >= policy.min_under_load else ():
-        if bar.metric.kind in {"latency", "goodput", "errors"} and bar.against is None:
+    for bar in bars if not scenario.is_under_load or run.requests >= policy.min_under_load else ():
+        if (
+            bar.metric.kind in {"latency", "goodput", "errors"}
+            and bar.against is None
+            and not bar.metric.stage
+        ):
             measured = measure(bar.metric, run) if bar.limits is None else goodput(run, bar.limits)
             if measured.estimate is not None:
                 decision = decide(measured, bar.sense, bar.limit, policy_of(bar, policy))

@@ -16,7 +16,8 @@ from decimal import ROUND_CEILING, Decimal
 
 from pytest_procure.candidates import Candidate, HourlyPrice, RequestPrice, TokenPrice
 from pytest_procure.decision import Policy
-from pytest_procure.trials import Requirement
+from pytest_procure.evidence.parts import Requirement
+from pytest_procure.scenarios import rate
 from pytest_procure.units import Quantity
 
 from .needs import BarPlan, Question, Sample, State, needs_of
@@ -138,10 +139,13 @@ def _changes(rows: Sequence[BarPlan], question: Question, most: int, launches: i
         told.append(f"in `scenario`, change `launches={scenario.launches}` to `launches={launches}`")
     if most <= (each or 0):
         return told
-    if scenario.count is not None:
-        told.append(f"in `scenario`, change `count={scenario.count}` to `count={most}`")
-    elif scenario.qps is not None:
-        needed = (most / Decimal(str(scenario.qps))).to_integral_value(ROUND_CEILING)
+    declared = rate(scenario)
+    if scenario.trace is not None:
+        told.append(f"in `scenario`, replay a trace of {most:,} arrivals or more")
+    elif scenario.count is not None:
+        told.append(f"in `scenario`, change `count={scenario.count}` to `count={-(-most // scenario.turns)}`")
+    elif declared is not None:
+        needed = (most / Decimal(str(declared))).to_integral_value(ROUND_CEILING)
         told.append(f"in `scenario`, change `duration='{scenario.duration}'` to `duration='{needed} s'`")
     elif scenario.duration is not None:
         told.append(f"in `scenario`, change `duration='{scenario.duration}'` to `count={most}`")
@@ -167,8 +171,9 @@ def _seconds(question: Question, per_launch: int | None, launches: int) -> Decim
     scenario = question.scenario
     if per_launch is None:
         return None if scenario.duration is None else scenario.duration.base * launches
-    if scenario.qps is not None:
-        return per_launch / Decimal(str(scenario.qps))
+    declared = rate(scenario)
+    if declared is not None:
+        return per_launch / Decimal(str(declared))
     if question.pilot is not None and question.pilot.seconds is not None:
         return per_launch * launches * question.pilot.seconds
     return None

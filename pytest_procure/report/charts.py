@@ -25,7 +25,7 @@ _LEFT, _RIGHT = 66, 684  # of curves: room for "100 %" in the large print of a n
 _DOTS_LEFT = 24
 _TOP, _BOTTOM = 40, 270
 _ROW = 46  # of dots
-_POINTS = 90
+_POINTS = 60
 _MARKED = (0.15, 0.4, 0.65, 0.9)
 #: Beyond this share of the requests, a curve decides how wide the drawing is no more.
 _DRAWN = 0.99
@@ -129,7 +129,7 @@ def _curves(requirement: RequirementRecord, series: dict[str, int]) -> Curves | 
     curves: dict[str, list[list[float]]] = {}
     for result in requirement["results"]:
         for finding in result["findings"]:
-            if finding["kind"] == "latency" and not finding["observed_only"]:
+            if finding["metric"].startswith("latency.p") and not finding["observed_only"]:
                 bars.setdefault(bar_key(finding), finding)
         run = declared_run(result["runs"])
         if run is not None and len(run["curve"]) > 1:
@@ -172,7 +172,7 @@ def _line(name: str, series: int, curve: list[list[float]], axis: Axis, shares: 
 
 
 def _corner(finding: FindingRecord, ms: float, axis: Axis, shares: Axis, line: int) -> Corner:
-    share = float(finding["metric"].removeprefix("latency.p")) / 100
+    share = float(finding["metric"].rpartition(".p")[2]) / 100
     x = axis.at(ms)
     anchor = "end" if x > (_LEFT + _RIGHT) / 2 else "start"
     label = f"asked: {words.percent(share)} of requests within {finding['bar']['text']}"
@@ -185,7 +185,7 @@ def _curves_desc(requirement: RequirementRecord, limits: list[tuple[FindingRecor
         told += [
             f"{result['candidate']}: {f['title']} {words.numbers(f)}."
             for f in counted(result)
-            if f["kind"] == "latency"
+            if f["metric"].startswith("latency.p")
         ]
     return " ".join(told)
 

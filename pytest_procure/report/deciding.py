@@ -32,7 +32,7 @@ def counted(result: ResultRecord) -> list[FindingRecord]:
 
 
 def finding_of(result: ResultRecord) -> FindingRecord | None:
-    """Pick the finding that made a result what it is; quality comes before speed and cost."""
+    """Pick the finding that made a result what it is: a crash, then quality, then speed and cost."""
     same = [f for f in counted(result) if f["verdict"] == result["verdict"]]
     return _quality_first(same)
 
@@ -86,5 +86,6 @@ def _results(record: Record, candidate: str) -> Iterator[tuple[RequirementRecord
 
 
 def _quality_first(findings: Iterable[FindingRecord]) -> FindingRecord | None:
-    ranked = sorted(findings, key=lambda f: f["kind"] != "quality")
+    # Where its process ended, the rest are consequences.
+    ranked = sorted(findings, key=lambda f: (not f["metric"].startswith("alive"), f["kind"] != "quality"))
     return ranked[0] if ranked else None

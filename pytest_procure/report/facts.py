@@ -9,37 +9,93 @@ from . import words
 
 #: Names of what is disclosed, in words, where the key does not say it. Other keys are shown as they are.
 _NAMES = {
+    "arrivals_sent": "arrivals as sent",
+    "at_once": "requests served at once, at most",
+    "backlog_growth": "growth of the backlog",
+    "base": "requests a second outside the peak",
+    "burstiness": "shape of gamma gaps between arrivals (below 1: burstier than Poisson)",
     "bytes": "size in bytes",
+    "candidate_threads_share": "share of a processor for the candidate's Python threads",
     "clock_step_ns": "step of the clock (ns)",
+    "closed_loop": "the next request waits for the answer to the last",
+    "concurrency": "users at a time",
+    "correlation": "correlation of each gap with the next",
+    "cut": "first part of the run, not counted",
+    "cut_off": "first part of the run",
     "decode": "how outputs are read",
+    "distance": "distance from the declared distribution",
     "drain": "wait for late answers",
     "dtype": "number format",
+    "duty": "share of a period that is peak",
     "foreign_cpu_share": "other programs' share of the processors",
     "gc_passes": "passes of the garbage collector",
+    "gc_pause_max_ns": "longest pass of the garbage collector that is not the candidate's (ns)",
+    "gc_pause_ns": "time in the garbage collector (ns)",
+    "hand_off": "hand-off to its process",
+    "hand_off_p50_us": "hand-off and back, half within (us)",
+    "hand_off_p90_us": "hand-off and back, 9 in 10 within (us)",
+    "isolation": "process of its own",
     "items": "samples in the slice",
+    "loadgen": "LoadGen",
     "max_batch": "largest batch",
     "max_wait": "longest wait for a batch",
+    "memory_limit_mb": "limit of its memory (MB)",
+    "memory_peak_mb": "most memory that its processes held (MB)",
     "of": "samples in the dataset",
+    "other_threads": "share of a processor for other Python threads",
+    "other_threads_share": "share of a processor for other Python threads",
+    "peak": "requests a second in the peak",
+    "period": "from one peak to the next",
+    "pinned": "share of the run with all workers busy",
+    "pinned_share": "share of the run with all workers busy",
+    "process_cpu_share": "this process's share of the processors",
+    "processes": "its processes, one a worker",
+    "processes_started_anew": "its processes started anew after an end",
     "provider_nodes": "operations by provider",
     "providers": "execution providers",
     "qps": "requests a second",
+    "repeat_share": "share of requests meant to ask again what was asked before",
+    "repeated": "share of requests that asked again what was asked before",
+    "run_delay": "share of time spent waiting for a processor",
     "run_delay_share": "share of time spent waiting for a processor",
     "sample_order": "order of samples",
     "samples_per_query": "samples a query",
+    "sampling_cpu_share": "share of a processor for reading counters",
     "seed": "seed of the random order",
     "send_lag_max_ns": "longest delay in sending (ns)",
+    "send_lag_ns": "delay in sending (ns)",
+    "send_lag_of_bar": "delay in sending, as a share of the tightest latency bar",
     "send_lag_p50_ns": "delay in sending, half within (ns)",
     "send_lag_p99_ns": "delay in sending, 99 in 100 within (ns)",
+    "settled_after": "requests until latencies settle (MSER-5)",
     "sha256": "digest (SHA-256)",
+    "slower_share": "last third slower than the first by",
+    "speed": "times as fast as recorded",
     "spin_margin_ns": "busy wait before an arrival (ns)",
+    "spread": "spread of the gaps",
+    "starts": "sessions that begin a second",
+    "think_time": "pause after an answer",
     "timeout": "deadline of a request",
+    "turns": "requests of a session",
     "unsent": "requests never sent",
     "wall_limit": "time limit of a run",
     "warmup": "warm-up calls, not counted",
     "warmup_calls_by_batch": "warm-up calls by batch size",
     "warmup_failures": "warm-up calls that failed",
+    "worker_cpu_share": "share of a processor for the workers, with the calls they make",
     "workers": "workers side by side",
 }
+
+
+#: Distributions that a result may hang on; the page names these, `environment.json` all.
+_DISTRIBUTIONS = frozenset(
+    {
+        "httptools", "hypothesis", "jinja2", "numpy", "nvidia-ml-py", "onnxruntime", "onnxruntime-directml",
+        "onnxruntime-gpu", "onnxruntime-openvino", "opentelemetry-api", "pillow", "pluggy", "pyarrow",
+        "pycocotools", "pytest", "pytest-benchmark", "pytest-procure", "pytest-xdist", "sacrebleu",
+        "safetensors", "scipy", "tensorrt", "tokenizers", "torch", "torchmetrics", "transformers", "uvloop",
+    }
+)  # fmt: skip
 
 
 class Fact(NamedTuple):
@@ -61,6 +117,18 @@ def facts(described: Mapping[str, Any], *, without: Sequence[str] = ()) -> list[
 def set_facts(described: Mapping[str, Any], *, without: Sequence[str] = ()) -> list[Fact]:
     """List what a mapping says, leaving out what it leaves open: conditions that were not set."""
     return [fact for fact in facts(described, without=without) if fact.value != words.NOT_STATED]
+
+
+def surroundings(environment: Mapping[str, Any]) -> list[Fact]:
+    """List what is known of the machine and its software; of the many distributions those that matter."""
+    installed = _part(environment, "distributions")
+    shown = [f"{name} {version}" for name, version in installed.items() if name in _DISTRIBUTIONS]
+    more = len(installed) - len(shown)
+    told = facts(environment, without=("distributions",))
+    if not installed:
+        return told
+    rest = [f"and {more:,} more, listed in environment.json"] * bool(more)
+    return [*told, Fact("distributions", ", ".join([*shown, *rest]))]
 
 
 def digest(described: Mapping[str, Any]) -> str:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import functools
+import json
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, Undefined
 from markupsafe import Markup
 
-from pytest_procure.evidence.record import Record
+from pytest_procure.evidence.record import Record, dumps
 
 from . import facts, palette, words
 from .page import page_of
@@ -16,7 +17,11 @@ from .visible import shorten, visible
 
 
 def render(record: Record) -> str:
-    """Render a record. Text from outside is escaped and made visible; none of it can run."""
+    """Render a record. Text from outside is escaped and made visible; none of it can run.
+
+    The record is taken as `verdict.json` holds it, so that the file renders to the very same page.
+    """
+    record = json.loads(dumps(record))
     return _environment().get_template("page.html.j2").render(page=page_of(record), record=record) + "\n"
 
 

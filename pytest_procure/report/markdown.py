@@ -7,7 +7,7 @@ import re
 
 from pytest_procure.evidence.record import CandidateRecord, Record
 
-from . import words
+from . import sealed, words
 from .deciding import Deciding, cards
 from .page import report_id
 from .visible import one_line, shorten
@@ -22,6 +22,8 @@ def summary(record: Record) -> str:
         "",
         _text(record["outcome"]["sentence"]),
         "",
+        *(f"- {_text(told)}" for told in sealed.brief(record)),
+        *([""] if sealed.brief(record) else []),
         "| Verdict | Candidate | What decided |",
         "| --- | --- | --- |",
     ]

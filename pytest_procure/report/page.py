@@ -17,15 +17,39 @@ from pytest_procure.evidence.record import (
     dumps,
 )
 
-from . import words
+from . import sealed, words
+from .against import Pair, pairs
+from .audits import audits
+from .breakeven import undercuts
 from .charts import Curves, Dots, charts, declared_run
 from .costs import Cost, costs
 from .deciding import Deciding, bar_key, cards
 from .facts import Fact, set_facts
+from .galleries import Gallery, gallery
+from .operating import curves
+from .plots import Plot, Table
+from .stages import stages
+from .sweeps import sweeps
+from .timelines import arrivals, over_time
+from .tornado import tornado
+from .tradeoff import tradeoff
 from .visible import shorten
 
 #: Events of one place that are told outright; a noisy machine makes dozens.
 _EVENTS = 4
+#: Of the seal everything is told outright: what stands there may keep an offer out.
+_SEAL = "Seal and ledger"
+#: Reasons on the first screen, and the length of one: they have to leave room for the cards.
+_REASONS, _REASON = 2, 110
+_SEALED = {
+    "unsealed": "no",
+    "sealed": "yes, and kept",
+    "deviating": "yes, with deviations",
+    "expired": "yes, but expired",
+    "screen": "no: screening",
+}
+#: In which order kinds of failures are told.
+_KINDS = "error timeout lost empty"
 
 
 class Row(NamedTuple):
@@ -85,6 +109,12 @@ class Requirement:
     tails: list[Tail]
     groups: list[tuple[str, dict[str, str]]]  # (group, candidate -> share right)
     conditions: list[Conditions]
+    plots: list[Plot]  # over time, under more load, stage by stage
+    arrivals: Plot | None
+    tradeoff: Plot | None
+    gallery: Gallery | None
+    audits: list[Table]
+    rules: list[str]  # by which its findings were decided, each once
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,10 +125,18 @@ class Page:
     id: str
     title: str
     date: str
+    valid_until: str  # "" where the suite does not say
+    sealed: str  # whether what is judged was fixed before the run; "" where the record does not tell
+    reasons: list[tuple[str, str]]  # of each offer that is not accepted: its name, and why
     cards: list[tuple[CandidateRecord, Deciding | None]]
     requirements: list[Requirement]
     costs: dict[str, list[Cost]]
+    tornados: list[Plot]
+    undercuts: list[str]
+    pairs: list[tuple[str, list[Pair]]]
+    operating: list[Plot]
     untested: list[str]
+    scenarios: list[str]  # that were run, as sentences
     caveats: dict[str, list[str]]  # what the data do not show, as their owner says -> datasets
     events: list[Events]
     logs: int  # files of request logs
@@ -123,10 +161,20 @@ def page_of(record: Record) -> Page:
         id=report_id(record),
         title=record["title"] or _offered(record),
         date=_date(record),
+        valid_until=words.day(record.get("valid_until", "")),
+        sealed=_SEALED[record["seal"]["state"]] if "seal" in record else "",
+        reasons=_reasons(record),
         cards=cards(record),
         requirements=[_requirement(i, q, series) for i, q in enumerate(record["requirements"], start=1)],
         costs=costs(record),
+        tornados=_tornados(record),
+        undercuts=undercuts(record["candidates"]),
+        pairs=pairs(record),
+        operating=curves(record),
         untested=[_untested(q, r) for q, r in _results(record) if r["verdict"] == "not tested"],
+        scenarios=list(
+            dict.fromkeys(run["label"] for _, r in _results(record) for run in r["runs"] if run["declared"])
+        ),
         caveats=_caveats(record),
         events=_events(record),
         logs=sum(bool(run.get("log")) for _, result in _results(record) for run in result["runs"]),
@@ -138,6 +186,21 @@ def _offered(record: Record) -> str:
     makers = list(dict.fromkeys(c["vendor"] or c["name"] for c in record["candidates"]))
     offers = words.count(len(record["candidates"]), "offers")
     return f"{words.upper_first(offers)}: {words.listing(makers)}" if makers else "No offer"
+
+
+def _reasons(record: Record) -> list[tuple[str, str]]:
+    """Say in half a sentence why offers are not accepted, at most two: more stand on the cards below."""
+    found = []
+    for candidate, decided in cards(record):
+        if candidate["verdict"] in {"accept", "waived"} or decided is None:
+            continue
+        finding = decided.finding
+        if candidate["verdict"] in {"reject", "inconclusive"} and finding is not None:
+            why = f"{finding['title']} {words.measured(finding)}, asked {words.asked(finding)}"
+        else:
+            why = decided.result["problem"] or decided.result["sentence"]
+        found.append((candidate["name"], shorten(why, _REASON)))
+    return found[:_REASONS]
 
 
 def _date(record: Record) -> str:
@@ -159,7 +222,30 @@ def _requirement(number: int, requirement: RequirementRecord, series: dict[str, 
         tails=_tails(results, series) if any(chart.kind == "curves" for chart in drawn) else [],
         groups=_groups(results),
         conditions=_conditions(results),
+        plots=[
+            plot
+            for plot in (over_time(requirement, series), sweeps(requirement, series), stages(requirement))
+            if plot is not None
+        ],
+        arrivals=arrivals(requirement),
+        tradeoff=tradeoff(requirement),
+        gallery=gallery(requirement),
+        audits=audits(requirement),
+        rules=list(dict.fromkeys(f["rule"] for r in results for f in r["findings"])),
     )
+
+
+def _tornados(record: Record) -> list[Plot]:
+    offers = {candidate["name"]: candidate for candidate in record["candidates"]}
+    drawn = []
+    for question, told in costs(record).items():
+        own = [
+            (offers[c.candidate], c.finding)
+            for c in told
+            if c.candidate in offers and not c.finding["struck"]
+        ]
+        drawn.append(tornado(own, question))
+    return [plot for plot in drawn if plot is not None]
 
 
 def _bars(results: list[ResultRecord]) -> list[Bar]:
@@ -183,7 +269,8 @@ def _tails(results: list[ResultRecord], series: dict[str, int]) -> list[Tail]:
     for result in results:
         run = declared_run(result["runs"])
         if run is not None and run["latency_ms"]:
-            times = {key: words.milliseconds(ms) for key, ms in run["latency_ms"].items()}
+            rising = sorted(run["latency_ms"].items(), key=lambda each: (each[1], each[0] == "max"))
+            times = {key: words.milliseconds(ms) for key, ms in rising}
             failed = sum(run["failures"].values())
             tails.append(
                 Tail(
@@ -254,12 +341,16 @@ def _events(record: Record) -> list[Events]:
     found: dict[str, dict[str, None]] = {}
     for where, what in _happened(record):
         found.setdefault(where, {})[what] = None
-    return [Events(where, list(told)[:_EVENTS], list(told)[_EVENTS:]) for where, told in found.items()]
+    shown = {where: len(told) if where == _SEAL else _EVENTS for where, told in found.items()}
+    return [
+        Events(where, list(told)[: shown[where]], list(told)[shown[where] :]) for where, told in found.items()
+    ]
 
 
 def _happened(record: Record) -> Iterator[tuple[str, str]]:
     """Tell the notes on the whole, then what happened on the way, run by run."""
     yield from (("All tests", note) for note in record["notes"])
+    yield from ((_SEAL, told) for told in sealed.sentences(record))
     yield from ((c["name"], c["notes"]) for c in record["candidates"] if c["notes"])
     for requirement, result in _results(record):
         where = f"{result['candidate']}, {requirement['question'] or requirement['id']}"
@@ -269,7 +360,9 @@ def _happened(record: Record) -> Iterator[tuple[str, str]]:
             if run["stopped"]:
                 yield where, f"The run ended early: {run['stopped']}"
             if run["failures"]:
-                told = words.listing([f"{number:,} {kind}" for kind, number in run["failures"].items()])
+                failures = run["failures"]
+                kinds = sorted(failures, key=_KINDS.find)
+                told = words.listing([f"{failures[kind]:,} {kind}" for kind in kinds])
                 failed = sum(run["failures"].values())
                 asked = words.count(run["requests"], "requests")
                 yield where, f"Of {asked}, {failed:,} failed and count as failures: {told}"

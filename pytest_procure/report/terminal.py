@@ -7,7 +7,7 @@ import unicodedata
 
 from pytest_procure.evidence.record import FindingRecord, Record, ResultRecord
 
-from . import words
+from . import sealed, words
 from .deciding import counted, finding_of
 from .visible import one_line, shorten
 
@@ -36,6 +36,8 @@ def lines(record: Record, *, width: int) -> list[str]:
         for result in requirement["results"]:
             told += _row(result, width)
     told.append("")
+    for sentence in sealed.brief(record):
+        told += wrapped(one_line(sentence), width, first="- ", rest="  ")
     told += wrapped(one_line(record["outcome"]["sentence"]), width)
     status = f"exit status {record['outcome']['exit_status']}"
     why = "; ".join(one_line(reason) for reason in record["outcome"]["reasons"])

@@ -11,6 +11,8 @@ from pytest_procure.units import Quantity, readable
 
 #: Shown where the suite does not say.
 NOT_STATED = "not stated"
+#: The only class of evidence that can carry a verdict on performance.
+MEASURED = "measured on our task"
 
 _MONTHS = (
     "January", "February", "March", "April", "May", "June",
@@ -114,6 +116,11 @@ def measured(finding: FindingRecord) -> str:
 def evidence(finding: FindingRecord) -> str:
     """Say what was counted: "797 samples". A declared price is no sample of anything."""
     return "declared price" if finding["n_unit"] == "price" else count(finding["n"], finding["n_unit"])
+
+
+def evidence_class(finding: FindingRecord) -> str:
+    """Say what a number rests on: a measurement on the buyer's task, or what the offer itself states."""
+    return finding.get("evidence_class", "term of the offer" if finding["n_unit"] == "price" else MEASURED)
 
 
 def numbers(finding: FindingRecord) -> str:

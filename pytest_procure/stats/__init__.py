@@ -30,7 +30,7 @@ from pytest_procure.stats.shares import (
     share_p_value,
 )
 from pytest_procure.stats.steady import mser5
-from pytest_procure.stats.strata import StratifiedShare, stratified_share
+from pytest_procure.stats.strata import StratifiedShare, stratified_mean, stratified_share
 
 __all__ = [
     "Bounds",
@@ -59,6 +59,7 @@ __all__ = [
     "round_outward",
     "share_bounds",
     "share_p_value",
+    "stratified_mean",
     "stratified_share",
     "upper_rank",
 ]

@@ -67,3 +67,46 @@ def stratified_share(
     if ((parts > 0.0) & ((hits == 0.0) | (hits == items))).any():
         effect = max(effect, size * sums.total(parts**2 / items))
     return StratifiedShare(share, variance, effect, int(size) - items.size)
+
+
+class StratifiedMean(NamedTuple):
+    """A weighted mean of scores, its design effect and degrees of freedom."""
+
+    mean: float
+    design_effect: float
+    df: int
+
+
+def stratified_mean(values: npt.ArrayLike, strata: npt.ArrayLike, weights: npt.ArrayLike) -> StratifiedMean:
+    """Mean in production of scores in [0, 1]: the strata's means weighted by the parts they have there.
+
+    mean = sum(w_h m_h), variance = sum(w_h^2 s_h^2 / n_h), design effect = variance over mean (1 - mean) / n,
+    which no scores in [0, 1] exceed; for right and wrong it is `stratified_share`. Where a stratum shows no
+    variance of its own, the effect is at least what the weights alone cost, as there.
+    Source: Cochran (1977), chapter 5; Kish (1965).
+
+    values: (n,) in [0, 1]. strata: (n,) whole numbers from 0 to H - 1, each twice or more. weights: (H,) at
+    least 0, sum 1. Raises DomainError otherwise.
+    """
+    scores = domain.vector("values", values, at_least=2, low=0.0, high=1.0)
+    parts = domain.vector("weights", weights, low=0.0)
+    if abs(sums.total(parts) - 1.0) > 1e-9:
+        raise DomainError(f"weights sums to {sums.total(parts):g}, expected 1")
+    codes = np.asarray(strata)
+    if codes.shape != scores.shape or codes.dtype.kind not in "iu":
+        raise DomainError(f"strata has shape {codes.shape}, expected a whole number for each value")
+    if codes.min() < 0 or codes.max() >= parts.size:
+        raise DomainError(f"strata holds {int(codes.max())}, expected 0 to {parts.size - 1}")
+    sizes = np.bincount(codes, minlength=parts.size).astype(np.float64)
+    if (sizes < 2).any():
+        h = int(np.argmax(sizes < 2))
+        raise DomainError(f"stratum {h} has {sizes[h]:g} values, expected 2 or more")
+    means = sums.by_group(scores, codes) / sizes
+    apart = sums.by_group((scores - means[codes]) ** 2, codes) / (sizes - 1.0)
+    mean = min(sums.total(parts * means), 1.0)
+    variance = sums.total(parts**2 * apart / sizes)
+    independent = mean * (1.0 - mean) / scores.size
+    effect = variance / independent if independent > 0.0 else 0.0
+    if ((parts > 0.0) & (apart == 0.0)).any():
+        effect = max(effect, scores.size * sums.total(parts**2 / sizes))
+    return StratifiedMean(mean, effect, scores.size - parts.size)

@@ -9,86 +9,67 @@ from __future__ import annotations
 import importlib.metadata
 import os
 import platform
+import re
+import shutil
+import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from pytest_procure.redaction import redacted
+
 from .nvml import gpus
 
-_DISTRIBUTIONS = (
-    "hypothesis",
-    "jinja2",
-    "numpy",
-    "nvidia-ml-py",
-    "onnxruntime",
-    "onnxruntime-directml",
-    "onnxruntime-gpu",
-    "onnxruntime-openvino",
-    "pluggy",
-    "pytest",
-    "pytest-benchmark",
-    "pytest-procure",
-    "pytest-xdist",
-    "safetensors",
-    "scipy",
-    "tensorrt",
-    "tokenizers",
-    "torch",
-    "transformers",
-    "uvloop",
+#: Variables that are known to change how inference runs, by the first part of their names ...
+_FAMILIES = (
+    "CUDA_",
+    "CUDNN_",
+    "CUBLAS_",
+    "GOMP_",
+    "HIP_",
+    "KMP_",
+    "MALLOC_",
+    "MKL_",
+    "NCCL_",
+    "NVIDIA_",
+    "OMP_",
+    "OPENBLAS_",
+    "ORT_",
+    "PYTORCH_",
+    "ROCR_",
+    "TORCH_",
+    "VLLM_",
+    "XLA_",
 )
-_VARIABLES = frozenset(
+#: ... or by name.
+_VARIABLES = frozenset({"LD_PRELOAD", "PYTHONHASHSEED", "PYTHONMALLOC", "PYTHONOPTIMIZE"})
+_SECRET = re.compile("KEY|TOKEN|SECRET|PASSW|CREDENTIAL|AUTH|COOKIE")
+#: Instructions that kernels of inference runtimes are chosen by.
+_INSTRUCTIONS = frozenset(
     {
-        "CUDA_DEVICE_ORDER",
-        "CUDA_LAUNCH_BLOCKING",
-        "CUDA_MODULE_LOADING",
-        "CUDA_VISIBLE_DEVICES",
-        "GOMP_CPU_AFFINITY",
-        "GOMP_SPINCOUNT",
-        "KMP_AFFINITY",
-        "KMP_BLOCKTIME",
-        "LD_PRELOAD",
-        "MALLOC_ARENA_MAX",
-        "MKL_NUM_THREADS",
-        "NVIDIA_TF32_OVERRIDE",
-        "NVIDIA_VISIBLE_DEVICES",
-        "OMP_DYNAMIC",
-        "OMP_NUM_THREADS",
-        "OMP_PLACES",
-        "OMP_PROC_BIND",
-        "OMP_WAIT_POLICY",
-        "OPENBLAS_NUM_THREADS",
-        "ORT_LOAD_CONFIG_FROM_MODEL",
-        "ORT_TENSORRT_ENGINE_CACHE_ENABLE",
-        "ORT_TENSORRT_FP16_ENABLE",
-        "ORT_TENSORRT_INT8_ENABLE",
-        "ORT_TENSORRT_MAX_WORKSPACE_SIZE",
-        "PYTHONHASHSEED",
-        "PYTHONMALLOC",
-        "PYTHONOPTIMIZE",
-        "PYTORCH_ALLOC_CONF",
-        "PYTORCH_CUDA_ALLOC_CONF",
-        "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE",
-        "TORCH_NUM_THREADS",
+        "amx_bf16", "amx_int8", "amx_tile", "asimd", "asimddp", "avx", "avx2", "avx512_bf16", "avx512_vnni",
+        "avx512bw", "avx512f", "avx_vnni", "bf16", "f16c", "fma", "i8mm", "neon", "sse4_2", "sve", "sve2",
     }
-)
+)  # fmt: skip
 
 
-def environment() -> dict[str, Any]:
-    """Describe this machine and process as plain JSON data. Sizes are in bytes."""
+def environment(suite: Path | None = None) -> dict[str, Any]:
+    """Describe this machine and process as plain JSON data. Sizes are in bytes; `suite`: its folder."""
     found, reason = gpus()
     return {
         "python": _python(),
         "os": _os(),
         "cpu": _cpu(),
         "memory": _memory(Path("/proc/meminfo")),
+        "memory_limit": _memory_limit(Path("/sys/fs/cgroup/memory.max")),
         "container": _container(),
         "gpus": [gpu.describe() for gpu in found],
         "gpus_absent": reason or None,
         "distributions": _distributions(),
         "runtimes": _runtimes(),
         "variables": _variables(os.environ),
+        "suite": None if suite is None else commit(suite),
     }
 
 
@@ -124,6 +105,7 @@ def _cpu() -> dict[str, Any]:
         "count": os.cpu_count(),
         "usable": None if affinity is None else len(affinity(0)),
         "quota": _cpu_quota(Path("/sys/fs/cgroup/cpu.max")),
+        "instructions": _instructions(Path("/proc/cpuinfo")),
         "governor": _read(Path("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")),
     }
 
@@ -158,14 +140,28 @@ def _container() -> bool | None:
     return any(word in groups for word in ("docker", "kubepods", "containerd", "lxc", "libpod"))
 
 
+def _memory_limit(memory_max: Path) -> int | None:
+    """Memory that the container may use, from cgroup 2's `memory.max`; None without a limit."""
+    limit = _read(memory_max) or ""
+    return int(limit) if limit.isdigit() else None
+
+
+def _instructions(cpuinfo: Path) -> list[str] | None:
+    for line in (_read(cpuinfo) or "").splitlines():
+        key, _, value = line.partition(":")
+        if key.strip() in {"flags", "Features"}:
+            return sorted(_INSTRUCTIONS & set(value.split()))
+    return None
+
+
 def _distributions() -> dict[str, str]:
-    found = {}
-    for name in _DISTRIBUTIONS:
-        try:
-            found[name] = importlib.metadata.version(name)
-        except importlib.metadata.PackageNotFoundError:
-            continue
-    return found
+    """Every installed distribution with its version, by its normalised name."""
+    found: dict[str, str] = {}
+    for each in importlib.metadata.distributions():
+        name = each.metadata["Name"] if each.metadata is not None else None
+        if name:  # a broken installation has none
+            found.setdefault(re.sub(r"[-_.]+", "-", name).lower(), str(each.version))
+    return dict(sorted(found.items()))
 
 
 def _runtimes() -> dict[str, Any]:
@@ -175,7 +171,7 @@ def _runtimes() -> dict[str, Any]:
     if onnxruntime is not None:
         found["onnxruntime"] = {
             "version": onnxruntime.__version__,
-            "build": onnxruntime.get_build_info(),
+            "build": redacted(str(onnxruntime.get_build_info())),
             "providers": onnxruntime.get_available_providers(),
         }
     torch = sys.modules.get("torch")
@@ -183,17 +179,64 @@ def _runtimes() -> dict[str, Any]:
         found["torch"] = {
             "version": str(torch.__version__),
             "cuda": torch.version.cuda,
+            "cudnn": _asked(lambda: int(torch.backends.cudnn.version())),
             "threads": torch.get_num_threads(),
+            "config": _asked(lambda: redacted(str(torch.__config__.show()))),
         }
     return found
 
 
+def _asked(question: Callable[[], Any]) -> Any:
+    """Give the answer, or None where this build has none."""
+    try:
+        return question()
+    except (AttributeError, RuntimeError, OSError):
+        return None
+
+
 def _variables(environ: Mapping[str, str]) -> dict[str, str]:
     # A path could tell a user's or a customer's name; that something is preloaded is what matters.
+    named = (name for name in environ if name.startswith(_FAMILIES) or name in _VARIABLES)
     return {
-        name: "(a path)" if "/" in environ[name] or "\\" in environ[name] else environ[name]
-        for name in sorted(_VARIABLES & environ.keys())
+        name: "(a path)" if "/" in environ[name] or "\\" in environ[name] else redacted(environ[name])
+        for name in sorted(named)
+        if not _SECRET.search(name)
     }
+
+
+def commit(suite: Path) -> dict[str, Any] | None:
+    """Which commit of the suite this is, and whether files differ from it; None without a repository."""
+    head = _git(suite, "rev-parse", "HEAD")
+    if head is None:
+        return None
+    changed = _git(suite, "status", "--porcelain", "--untracked-files=normal", "--", ".")
+    return {
+        "commit": head,
+        "dirty": None if changed is None else bool(changed),
+        "changed_files": None if changed is None else len(changed.splitlines()),
+    }
+
+
+def _git(folder: Path, *arguments: str) -> str | None:
+    """Ask git, without a lock, a hook, a pager or a question back; None where it has no answer."""
+    git = shutil.which("git")
+    if git is None:
+        return None
+    quiet = {"GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
+    settings = ("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null")
+    try:
+        done = subprocess.run(  # noqa: S603 - the program is git, and the arguments are ours
+            [git, *settings, "-C", str(folder), *arguments],
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=20,
+            check=False,
+            env=dict(os.environ) | quiet,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return done.stdout.strip() if done.returncode == 0 else None
 
 
 def _read(path: Path) -> str | None:

@@ -6,6 +6,8 @@ import importlib
 from dataclasses import asdict, dataclass
 from typing import Any
 
+_SM, _MEMORY = 1, 2  # NVML_CLOCK_SM, NVML_CLOCK_MEM
+
 
 @dataclass(frozen=True, slots=True)
 class Gpu:
@@ -18,6 +20,13 @@ class Gpu:
     cuda: str | None
     memory: int | None
     power_limit_w: float | None
+    power_limit_default_w: float | None
+    clock_sm_mhz: int | None  # now
+    clock_sm_most_mhz: int | None
+    clock_memory_mhz: int | None
+    clock_memory_most_mhz: int | None
+    persistence: bool | None
+    ecc: bool | None
     mig: bool | None
 
     def describe(self) -> dict[str, Any]:
@@ -55,7 +64,10 @@ def _gpu(nvml: Any, index: int) -> Gpu:
     memory = ask("nvmlDeviceGetMemoryInfo", handle)
     cuda = ask("nvmlSystemGetCudaDriverVersion_v2")
     limit = ask("nvmlDeviceGetEnforcedPowerLimit", handle)
+    usual = ask("nvmlDeviceGetPowerManagementDefaultLimit", handle)
     mig = ask("nvmlDeviceGetMigMode", handle)
+    ecc = ask("nvmlDeviceGetEccMode", handle)
+    persistence = ask("nvmlDeviceGetPersistenceMode", handle)
     return Gpu(
         index=index,
         name=_text(ask("nvmlDeviceGetName", handle)),
@@ -64,6 +76,13 @@ def _gpu(nvml: Any, index: int) -> Gpu:
         cuda=None if cuda is None else f"{cuda // 1000}.{cuda % 1000 // 10}",
         memory=None if memory is None else int(memory.total),
         power_limit_w=None if limit is None else limit / 1000,
+        power_limit_default_w=None if usual is None else usual / 1000,
+        clock_sm_mhz=ask("nvmlDeviceGetClockInfo", handle, _SM),
+        clock_sm_most_mhz=ask("nvmlDeviceGetMaxClockInfo", handle, _SM),
+        clock_memory_mhz=ask("nvmlDeviceGetClockInfo", handle, _MEMORY),
+        clock_memory_most_mhz=ask("nvmlDeviceGetMaxClockInfo", handle, _MEMORY),
+        persistence=None if persistence is None else bool(persistence),
+        ecc=None if ecc is None else bool(ecc[0]),
         mig=None if mig is None else bool(mig[0]),
     )
 

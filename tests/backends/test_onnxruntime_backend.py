@@ -174,6 +174,7 @@ def test_an_unknown_model_input_is_told_with_the_nearest(base):
         ({"providers": "CPUExecutionProvider"}, "expected a list"),
         ({"providers": []}, "expected a list"),
         ({"decode": "argmx"}, "expected 'argmax'"),
+        ({"decode": "top5"}, "'top-5'"),
         ({"dtype": "float33"}, "no numpy type"),
     ],
 )
@@ -195,3 +196,28 @@ def test_the_set_up_is_disclosed(base):
     assert (described["threads"], described["graph_optimisation"]) == (2, "basic")
     assert described["files"][0]["file"] == "rows.onnx"
     assert described["inputs"] == [{"name": "x", "type": "tensor(float)", "shape": ["n", 3]}]
+
+
+def test_the_best_few_are_labels_too(base):
+    loaded = OnnxRuntime("models/rows.onnx", decode="top-2").load(base)
+    broken = ROWS.copy()
+    broken[1, 0] = np.nan
+    assert loaded.predict(ROWS) == [[2, 1], [0, 1], [1, 2]]
+    assert loaded.predict(np.array([[1, 1, 1]], dtype=np.float32)) == [[0, 1]]
+    assert loaded.predict(broken)[1] is None
+
+
+def test_more_best_than_there_are_classes_is_told(base):
+    with pytest.raises(TypeError, match="no 5 best a row"):
+        OnnxRuntime("models/rows.onnx", decode="top-5").load(base).predict(ROWS)
+
+
+def test_what_was_observed_is_disclosed_beside_what_was_declared(base):
+    told = OnnxRuntime("models/rows.onnx", threads=2).load(base).describe()
+    assert told["observed"] == {"device": "cpu", "precision": {"fp32": 1.0}, "threads": 2}
+
+
+def test_a_model_that_is_not_the_one_declared_is_refused(base):
+    digest = OnnxRuntime("models/rows.onnx").load(base).describe()["files"][0]["sha256"]
+    assert OnnxRuntime("models/rows.onnx", sha256=digest.upper()).load(base)
+    refuses(OnnxRuntime("models/rows.onnx", sha256="0" * 64), base, "has SHA-256", "another file")

@@ -1,6 +1,7 @@
 import os
 import pickle
 import sys
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -20,7 +21,15 @@ def test_without_torch_the_command_to_run_is_told(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"), [({"threads": 0}, "threads=0"), ({"decode": "argmx"}, "expected 'argmax'")]
+    ("arguments", "told"),
+    [
+        ({"threads": 0}, "threads=0"),
+        ({"decode": "argmx"}, "expected 'argmax'"),
+        ({"decode": "top-0"}, "expected 'argmax'"),
+        ({"compile": "max-autotun"}, "did you mean `max-autotune`?"),
+        ({"trust_pickle": 1}, "`trust_pickle` of a TorchModule is no True or False"),
+        ({"sha256": "0" * 64}, "there is none"),
+    ],
 )
 def test_what_cannot_be_meant_is_refused_when_declared(arguments, told):
     with pytest.raises(DeclarationError) as refusal:
@@ -30,7 +39,7 @@ def test_what_cannot_be_meant_is_refused_when_declared(arguments, told):
 
 def test_what_makes_no_module_is_refused_when_declared():
     with pytest.raises(DeclarationError, match=r"expected an nn\.Module"):
-        TorchModule("model.pt")
+        TorchModule(3)
 
 
 @pytest.fixture
@@ -186,3 +195,102 @@ def test_an_output_that_is_no_tensor_needs_a_decoder(torch, tmp_path):
     with pytest.raises(TypeError, match="the module gave a tuple"):
         TorchModule(Pair()).load(tmp_path).predict(ROWS)
     assert len(TorchModule(Pair(), decode=lambda pair: pair[0].tolist()).load(tmp_path).predict(ROWS)) == 3
+
+
+@pytest.fixture
+def script(torch, linear, tmp_path):
+    """A TorchScript program that gives back its rows."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        torch.jit.save(torch.jit.trace(linear.eval(), torch.zeros(1, 3)), str(tmp_path / "model.ts"))
+    return tmp_path
+
+
+def test_a_torchscript_program_answers_and_is_disclosed(script):
+    loaded = TorchModule("model.ts", decode="argmax").load(script)
+    assert list(loaded.predict(ROWS)) == [2, 0, 1]
+    told = loaded.describe()
+    assert (told["mode"], told["files"][0]["file"], told["notes"]) == ("TorchScript", "model.ts", [])
+    assert told["observed"]["precision"] == {"fp32": 1.0}
+
+
+def test_a_file_that_is_not_the_one_declared_is_refused(script):
+    digest = TorchModule("model.ts").load(script).describe()["files"][0]["sha256"]
+    assert TorchModule("model.ts", sha256=digest).load(script)
+    refuses(TorchModule("model.ts", sha256="0" * 64), script, "`model.ts` has SHA-256", "another file")
+
+
+def test_what_is_no_program_is_told(torch, tmp_path):
+    (tmp_path / "model.ts").write_bytes(b"hello, this is no program")
+    refuses(TorchModule("model.ts"), tmp_path, "`model.ts` is no TorchScript program")
+    refuses(TorchModule("missing.ts"), tmp_path, "there is no file `missing.ts`")
+
+
+def test_a_program_that_holds_pickled_code_is_refused_and_not_run(torch, tmp_path):
+    mark = tmp_path / "ran"
+    torch.save({"weight": Poison(mark)}, tmp_path / "model.ts")
+    refuses(TorchModule("model.ts"), tmp_path, "`model.ts`")
+    assert not mark.exists()
+
+
+def test_an_exported_program_takes_trust_and_the_report_says_so(torch, linear, tmp_path):
+    rows = torch.export.Dim("rows", min=2, max=64)
+    exported = torch.export.export(linear.eval(), (torch.zeros(4, 3),), dynamic_shapes=({0: rows},))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        torch.export.save(exported, tmp_path / "model.pt2")
+    refuses(TorchModule("model.pt2"), tmp_path, "`model.pt2` is an exported program", "trust_pickle=True")
+    loaded = TorchModule("model.pt2", trust_pickle=True, decode="argmax").load(tmp_path)
+    assert list(loaded.predict(ROWS)) == [2, 0, 1]
+    assert loaded.describe()["mode"] == "torch.export"
+    assert "trust_pickle=True" in loaded.describe()["notes"][0]
+
+
+def test_trusted_files_run_their_code_and_the_report_says_so(torch, linear, tmp_path):
+    torch.save(linear, tmp_path / "whole.pt")
+    make = lambda: torch.nn.Linear(3, 3)  # noqa: E731 - a factory as a conftest writes it
+    refuses(TorchModule(make, state="whole.pt"), tmp_path, "would run", "which is refused")
+    loaded = TorchModule(make, state="whole.pt", trust_pickle=True).load(tmp_path)
+    assert np.array_equal(loaded.predict(ROWS), ROWS)
+    assert loaded.describe()["notes"]
+
+
+@pytest.mark.filterwarnings("ignore:.*torch.jit:DeprecationWarning")  # torch on its own compiler
+def test_a_compiled_module_answers_as_the_eager_one(torch, linear, tmp_path):
+    loaded = TorchModule(linear, compile=True, decode="argmax").load(tmp_path)
+    assert loaded.describe()["mode"] == "eager, torch.compile"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert list(loaded.predict(ROWS)) == [2, 0, 1]
+    loaded.close()
+
+
+def test_autocast_computes_in_its_type_and_leaves_the_weights(torch, linear, tmp_path):
+    seen = []
+    loaded = TorchModule(
+        linear, autocast="bfloat16", decode=lambda y: seen.append(str(y.dtype)) or y.tolist()
+    ).load(tmp_path)
+    loaded.predict(ROWS)
+    assert seen == ["torch.bfloat16"]
+    assert loaded.describe()["weights"] == ["float32"]
+    assert loaded.describe()["observed"]["precision"] == {"fp32": 1.0, "bf16": 1.0}
+    refuses(TorchModule(linear, autocast="int8"), tmp_path, "autocast='int8'")
+
+
+def test_pictures_are_laid_out_as_declared(torch, tmp_path):
+    seen = []
+
+    class Look(torch.nn.Module):
+        def forward(self, x):
+            seen.append(x.is_contiguous(memory_format=torch.channels_last))
+            return x.flatten(1)
+
+    pictures = np.ones((2, 3, 4, 5), dtype=np.float32)
+    TorchModule(Look(), channels_last=True).load(tmp_path).predict(pictures)
+    TorchModule(Look()).load(tmp_path).predict(pictures)
+    assert seen == [True, False]
+
+
+def test_the_best_few_are_labels_too(torch, tmp_path):
+    loaded = TorchModule(torch.nn.Identity(), decode="top-2").load(tmp_path)
+    assert loaded.predict(ROWS) == [[2, 1], [0, 1], [1, 2]]

@@ -68,12 +68,14 @@ def open_report(chromium, tmp_path):
     """Open a rendered record in a window of a size, in a colour scheme."""
     pages = []
 
-    def opened(record, *, width=1280, height=800, scheme="light"):
+    def opened(record, *, width=1280, height=800, scheme="light", script=True):
         from pytest_procure.report import html
 
         file = tmp_path / "report.html"
         file.write_text(html.render(record), encoding="utf-8")
-        page = chromium.new_page(viewport={"width": width, "height": height}, color_scheme=scheme)
+        page = chromium.new_page(
+            viewport={"width": width, "height": height}, color_scheme=scheme, java_script_enabled=script
+        )
         pages.append(page)
         seen = Opened(page, file)
         page.on("request", lambda request: seen.requests.append(request.url))

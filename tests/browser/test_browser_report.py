@@ -58,7 +58,9 @@ def test_no_text_makes_the_page_scroll_sideways(open_report, name, width):
     assert not seen.scrolls_sideways()
 
 
-@pytest.mark.parametrize(("scheme", "width"), [("light", 320), ("dark", 1280)])
+@pytest.mark.parametrize(
+    ("scheme", "width"), [("light", 320), ("light", 1280), ("dark", 320), ("dark", 1280)]
+)
 def test_no_barrier_to_access_is_found(open_report, width, scheme):
     from axe_playwright_python.sync_playwright import Axe
 
@@ -66,6 +68,44 @@ def test_no_barrier_to_access_is_found(open_report, width, scheme):
     page.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
     found = Axe().run(page)
     assert found.violations_count == 0, found.generate_report()
+
+
+def test_the_keyboard_goes_through_the_page_from_top_to_bottom(open_report):
+    page = open_report(sample.everything()).page
+    folds = page.locator("summary").count()
+    assert folds > 20
+    reached = []
+    for _ in range(folds):
+        page.keyboard.press("Tab")
+        reached.append(
+            page.evaluate("[...document.querySelectorAll('summary')].indexOf(document.activeElement)")
+        )
+    assert reached == list(range(folds))
+
+
+def test_who_goes_by_keyboard_sees_where_they_are_and_opens_a_fold(open_report):
+    page = open_report(sample.demo()).page
+    page.keyboard.press("Tab")
+    outlined = "getComputedStyle(document.activeElement).outlineStyle"
+    assert page.evaluate(outlined) == "solid"
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.parentElement.open") is True
+
+
+def test_all_text_is_there_without_script(open_report):
+    with_script = open_report(sample.everything()).page.locator("body").inner_text()
+    without = open_report(sample.everything(), script=False).page.locator("body").inner_text()
+    assert without == with_script
+    assert len(without) > 10_000
+
+
+def test_pictures_of_samples_are_drawn_and_not_fetched(open_report):
+    seen = open_report(sample.demo())
+    seen.page.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
+    drawn = "[...document.images].map(i => [i.complete, i.naturalWidth])"
+    assert seen.page.evaluate(drawn)
+    assert {tuple(each) for each in seen.page.evaluate(drawn)} == {(True, 4)}
+    assert seen.requests == [seen.file.as_uri()]
 
 
 def test_the_dark_scheme_is_dark_on_a_screen_and_light_on_paper(open_report):

@@ -201,3 +201,13 @@ def test_a_slice_describes_itself_as_plain_data(colours):
         "clusters": len(set(chosen.clusters.tolist())),
         "digest": chosen.digest,
     }
+
+
+def test_labels_of_a_stage_that_change_during_a_run_are_told():
+    labels = [["a"], ["b"]]
+    chosen = Dataset.from_arrays("d", inputs=[1, 2], stages={"find": (labels, "accuracy")}).slice()
+    chosen.check_unchanged()
+    chosen.check_unchanged()
+    labels[1][0] = "a"
+    with pytest.raises(DataError, match="were changed during the run"):
+        chosen.check_unchanged()

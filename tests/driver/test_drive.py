@@ -25,6 +25,13 @@ EVERY_KIND = [
     Scenario.declare("server", qps=5000, count=40),
     Scenario.declare("server", qps=5000, count=40, max_batch=8, max_wait="1 ms"),
     Scenario.declare("server", qps=5000, count=40, max_batch=4, workers=2),
+    Scenario.declare("server", qps=5000, count=40, burstiness=0.3),
+    Scenario.declare("burst", base=2000, peak=20000, period="5 ms", duty=0.2, count=40),
+    Scenario.declare("ramp", start=3000, end=5000, duration="10 ms"),
+    Scenario.declare("closed_loop", concurrency=4, think_time="1 ms"),
+    Scenario.declare("closed_loop", concurrency=4, max_batch=3, max_wait="1 ms", workers=2),
+    Scenario.declare("sessions", starts=2000, turns=4, think_time="1 ms", count=10),
+    Scenario.declare("sessions", starts=2000, turns=4, think_time="1 ms", count=10, max_batch=2, workers=2),
 ]
 
 
@@ -54,6 +61,9 @@ def test_times_of_a_query_are_in_order(scenario):
 def test_the_same_seed_asks_the_same_samples_at_the_same_times(scenario):
     first = drive(Offer(negate), Numbers(40), scenario).log
     second = drive(Offer(negate), Numbers(40), scenario).log
+    if scenario.name == "sessions":  # which session comes next hangs on the answers
+        assert sorted(first.samples.tolist()) == sorted(second.samples.tolist())
+        return
     assert first.samples.tobytes() == second.samples.tobytes()
     if not scenario.is_closed_loop:
         assert first.scheduled.tobytes() == second.scheduled.tobytes()
@@ -215,7 +225,7 @@ def test_progress_is_told_while_the_run_goes_on(monkeypatch):
     heard = threading.Event()
     offer = Offer(lambda batch: (heard.wait(10), batch)[1])
 
-    def listen(begun, total):
+    def listen(begun, total, failed, slow_ns):
         told.append((begun, total))
         heard.set()
 
@@ -228,11 +238,11 @@ def test_conditions_are_plain_data():
     import json
 
     for scenario in EVERY_KIND:
-        run = drive(Offer(negate), Numbers(8), replace(scenario, count=8, timeout=ms(5000)))
+        run = drive(Offer(negate), Numbers(8), replace(scenario.shortened(8), timeout=ms(5000)))
         told = json.loads(json.dumps(run.conditions))
         assert told["scenario"] == scenario.name
         assert told["timeout"] == "5000 ms"
-        assert json.loads(json.dumps(run.audit.as_dict()))["offered"] == 8
+        assert json.loads(json.dumps(run.audit.as_dict()))["candidate"]["offered"] == 8
 
 
 def test_samples_are_asked_equally_often_in_a_run_longer_than_its_slice():

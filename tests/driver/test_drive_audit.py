@@ -6,13 +6,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pytest_procure.driver.audit import Readings, audit, run_delay_ns, send_lag
+from pytest_procure.driver.audit import Worked, audit, send_lag
+from pytest_procure.driver.limits import Limits
 from pytest_procure.driver.log import RequestLog
+from pytest_procure.driver.readings import Readings
 from pytest_procure.scenarios import Scenario
+from pytest_procure.threads import Used
 
 MS = 1_000_000
 SERVER = Scenario.declare("server", qps=10, count=10)
-QUIET = Readings(0, 0, 0, None, 0, 0.1)
+QUIET = Readings(0, 0, 0, None, 0.1)
+ALLOWED = Limits()
 LATER = replace(QUIET, monotonic_ns=1000 * MS)
 
 
@@ -35,8 +39,8 @@ def log_of(scheduled, started, completed, batch=None, window=None):
     )
 
 
-def audited(log, scenario=SERVER, after=LATER, delays=None):
-    return audit(log, scenario, before=QUIET, after=after, run_delays_ns=delays)
+def audited(log, scenario=SERVER, after=LATER, limits=ALLOWED, **worked):
+    return audit(log, scenario, before=QUIET, after=after, worked=Worked(**worked), limits=limits)
 
 
 def test_a_busy_candidate_makes_no_lag():
@@ -94,11 +98,13 @@ def test_half_the_rate_is_the_candidates_fault_and_never_the_harnesses():
     completed = [100 * k + 100 if k < 15 else -1 for k in range(30)]
     seen = audited(log_of(scheduled, started, completed, window=1500))
     assert seen.faults() == ()
-    assert seen.backlog == 30 - 14
-    grew, behind, unsent = seen.candidate_notes()
+    assert seen.candidate.backlog == 30 - 14
+    assert seen.candidate.sent_share == 0.5
+    grew, behind, unsent, pinned = seen.candidate_notes()
     assert grew.startswith("the backlog grew: on average 1.6 requests waited in the first third")
     assert behind == "the candidate never kept up: it answered 15 of 30 requests"
     assert unsent == "15 requests were never sent, because the candidate was still busy"
+    assert pinned.startswith("every worker was busy 100% of the time")
 
 
 def test_a_steady_queue_is_not_noted():
@@ -115,7 +121,7 @@ def test_a_closed_loop_has_no_backlog():
 
 def test_waiting_for_a_processor_is_a_fault_unless_the_candidate_fills_them():
     log = log_of([0], [0], [1])
-    seen = audited(log, delays=[10 * MS, 60 * MS])
+    seen = audited(log, waited_ns=60 * MS)
     assert seen.run_delay_share == 0.06
     assert seen.faults()[0].startswith("the worker threads waited for a processor 6% of the time")
     own = replace(seen, foreign_cpu_share=0.01)
@@ -131,9 +137,69 @@ def test_a_clock_that_is_set_is_a_fault():
 
 
 def test_a_candidate_that_collects_garbage_is_noted():
-    seen = audited(log_of([0], [0], [1]), after=replace(LATER, gc_passes=3))
-    assert seen.candidate_notes() == ("the candidate's code ran Python's garbage collector 3 times",)
+    seen = audited(log_of([0], [0], [1]), gc_pauses_ns=[MS, MS, 2 * MS])
+    assert seen.candidate_notes() == (
+        "the candidate's code ran Python's garbage collector 3 times, for 4 ms",
+    )
     assert seen.faults() == ()
+
+
+@pytest.mark.parametrize(("pause_ms", "faults"), [(1, 0), (2, 1)])
+def test_garbage_that_others_collect_is_a_fault_when_it_takes_long(pause_ms, faults):
+    seen = audited(log_of([0], [0], [1]), gc_pauses_ns=[pause_ms * MS], gc_foreign_ns=pause_ms * MS)
+    assert len(seen.faults()) == faults
+    assert seen.candidate_notes() == ()
+
+
+def test_python_threads_of_nobody_under_test_are_a_fault_and_the_candidates_own_are_noted():
+    log = log_of([0], [0], [1])
+    seen = audited(log, others=Used(others_ns=60 * MS, candidates_ns=50 * MS, busiest="poller"))
+    (fault,) = seen.faults()
+    assert fault.startswith(
+        "other Python threads of this process, `poller` above all, used 6% of a processor"
+    )
+    assert seen.candidate_notes() == ()
+    own = audited(log, others=Used(others_ns=50 * MS, candidates_ns=60 * MS, busiest="poller"))
+    assert own.faults() == ()
+    assert own.candidate_notes() == (
+        "the candidate's own Python threads used 6% of a processor, and held Python's lock meanwhile",
+    )
+
+
+def test_what_the_driver_itself_takes_for_its_start_is_no_fault():
+    short = replace(QUIET, monotonic_ns=10 * MS)
+    used = Used(others_ns=1 * MS, candidates_ns=0, busiest="MainThread")
+    assert audited(log_of([0], [0], [1]), after=short, others=used).faults() == ()
+
+
+def test_thresholds_are_the_buyers_to_set():
+    strict = Limits(send_lag_ns=MS // 2, run_delay=0.01, clock_step_ns=MS // 2)
+    log = log_of([0, 10], [0, 10], [2, 12])
+    log.started[1] += 6 * MS // 10
+    stepped = replace(LATER, wall_minus_monotonic_ns=6 * MS // 10)
+    assert audited(log, after=stepped, waited_ns=20 * MS).faults() == ()
+    assert len(audited(log, after=stepped, waited_ns=20 * MS, limits=strict).faults()) == 3
+    assert audited(log, limits=strict).as_dict()["limits"]["send_lag_ns"] == MS // 2
+
+
+def test_a_schedule_that_is_not_as_declared_may_flatter_and_lateness_never_does():
+    due = np.arange(0, 20_000, 200)  # 5 a second, evenly: neither 10 nor Poisson
+    regular = audited(log_of(due, due, due + 1))
+    assert regular.may_flatter
+    assert any("0.5 times the declared rate" in fault for fault in regular.faults())
+    late = audited(log_of([0, 10], [2, 12], [3, 13]))
+    assert late.faults()
+    assert not late.may_flatter
+
+
+def test_arrivals_that_a_late_harness_clumped_together_are_a_fault():
+    rng = np.random.default_rng(1)
+    due = np.concatenate([[0], np.cumsum(np.maximum(1, rng.exponential(100, 400).astype(int)))])
+    sent = due - due % 3000 + 3000  # three seconds' queries at once
+    seen = audited(log_of(due, sent, sent), replace(SERVER, workers=400))
+    assert seen.arrivals.irregular == ()
+    assert any(fault.startswith("as sent, the gaps between arrivals") for fault in seen.faults())
+    assert not seen.may_flatter
 
 
 def test_an_audit_is_plain_data():
@@ -145,12 +211,8 @@ def test_the_share_of_other_processes_leaves_out_our_own():
     log = log_of([0], [0], [1])
     before = replace(QUIET, busy_cpu_ns=0)
     after = replace(LATER, own_cpu_ns=100 * MS, busy_cpu_ns=100 * MS)
-    seen = audit(log, SERVER, before=before, after=after, run_delays_ns=None)
+    seen = audit(log, SERVER, before=before, after=after)
     assert seen.foreign_cpu_share == 0
-
-
-def test_a_thread_that_is_not_there_has_no_run_delay():
-    assert run_delay_ns(0) is None
 
 
 def test_readings_of_this_machine_go_on():

@@ -39,7 +39,7 @@ def test_queries_that_were_begun_are_counted_by_batch():
 def test_a_snapshot_does_not_change():
     board = Board(4)
     serve(board, 0, 3, started=105, completed=-1)
-    seen = board.snapshot(110)
+    seen = board.snapshot(110, busy=True)
     board.completed[0] = 111
     board.failures[0] = "too late"
     board.outputs[0] = None
@@ -52,7 +52,7 @@ def test_an_answer_without_its_completion_stamp_has_not_come():
     board = Board(4)
     serve(board, 0, 1, started=100, completed=105)
     serve(board, 1, 4, started=135, completed=-1)
-    log = request_log(board.snapshot(190), PLAN, 100, "cut")
+    log = request_log(board.snapshot(190, busy=True), PLAN, 100, "cut")
     assert log.status.tolist() == [Status.OK, Status.LOST, Status.LOST, Status.LOST]
     assert log.started.tolist() == [0, 35, 35, 35]
     assert log.batch.tolist() == [0, 1, 1, 1]
@@ -63,7 +63,7 @@ def test_what_began_after_the_end_has_not_begun():
     board = Board(4)
     serve(board, 0, 1, started=100, completed=105)
     serve(board, 1, 4, started=191, completed=-1)
-    log = request_log(board.snapshot(190), PLAN, 100, "cut")
+    log = request_log(board.snapshot(190, busy=True), PLAN, 100, "cut")
     assert log.started.tolist() == [0, -1, -1, -1]
     assert log.batch.tolist() == [0, -1, -1, -1]
 
@@ -72,7 +72,7 @@ def test_a_batch_that_was_claimed_but_not_sent_keeps_its_place():
     board = Board(4)
     board.ends[0] = 2  # claimed by a worker that still gathers its inputs
     serve(board, 1, 4, started=135, completed=140)
-    log = request_log(board.snapshot(190), PLAN, 100, "cut")
+    log = request_log(board.snapshot(190, busy=True), PLAN, 100, "cut")
     assert log.status.tolist() == [Status.LOST, Status.LOST, Status.OK, Status.OK]
     assert log.batch.tolist() == [-1, -1, 1, 1]
 
@@ -82,8 +82,8 @@ def test_a_worker_that_waits_beside_a_busy_one_does_not_spin():
     time = SetClock()  # it stands still while somebody spins
     scenario = Scenario("server", workers=2)
     queue = Queue(np.array([0, 100]), scenario, board, Clock(time.now, time.sleep, margin_ns=10**9))
-    assert queue.claim(0) == (0, 0, 1)
-    assert queue.claim(1) == (1, 1, 2)
+    assert queue.claim(0, 0) == (0, 0, 1)
+    assert queue.claim(1, 0) == (1, 1, 2)
     assert time.time == 100
 
 
@@ -91,4 +91,4 @@ def test_nothing_is_claimed_after_the_end():
     board = Board(2)
     board.stop.append("over")
     queue = Queue(np.array([0, 100]), Scenario("server"), board, SetClock().clock)
-    assert queue.claim(0) is None
+    assert queue.claim(0, 0) is None

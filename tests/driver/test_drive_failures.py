@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from driver_fakes import Numbers, Offer, negate
 
-from pytest_procure.backends.protocol import Answer
+from pytest_procure.backends.protocol import Answer, Passing, StagePass
 from pytest_procure.driver import pull
 from pytest_procure.driver.log import Status
 from pytest_procure.driver.pull import drive
@@ -39,6 +39,44 @@ def test_an_exception_fails_its_request_and_the_run_goes_on():
     assert log.errors == {1: "ValueError: no such class"}
     assert log.answers == [1, None, 3]
     assert (log.completed >= log.started).all()
+
+
+def test_an_answer_may_say_that_it_is_an_error():
+    log = drive(answers([1], [Answer(None, error="stage a: no\nindex")]), Numbers(2), ONE_AT_A_TIME).log
+    assert log.status.tolist() == [Status.OK, Status.ERROR]
+    assert log.errors == {1: "stage a: no index"}
+
+
+def test_how_samples_passed_stages_stands_in_the_log():
+    passed = Answer(7, stages=(StagePass("a", Passing.OK, 5, "x", 3, 1), StagePass("b", Passing.NOT_REACHED)))
+    log = drive(answers([1], [passed]), Numbers(2), ONE_AT_A_TIME).log
+    assert list(log.stages) == ["a", "b"]
+    assert log.stages["a"].passing.tolist() == [Passing.UNKNOWN, Passing.OK]
+    assert log.stages["a"].ns.tolist() == [-1, 5]
+    assert log.stages["a"].outputs == [None, "x"]
+    assert log.stages["b"].passing.tolist() == [Passing.UNKNOWN, Passing.NOT_REACHED]
+    assert (log.input_tokens, log.stages["a"].input_tokens.tolist()) == (None, [-1, 3])
+
+
+@pytest.mark.parametrize(
+    "stages",
+    [
+        3,
+        ("a",),
+        (StagePass(3, Passing.OK),),
+        (StagePass("a", 9),),
+        (StagePass("a", Passing.OK, 2**70),),
+        (StagePass("a", Passing.OK, "long"),),
+    ],
+)
+def test_stages_that_are_none_are_passed_over(stages):
+    log = drive(answers([Answer(1, stages=stages, error=None)]), Numbers(1), ONE_AT_A_TIME).log
+    assert (log.stages, log.answers) == ({}, [1])
+
+
+def test_no_more_stages_are_kept_than_any_pipeline_has():
+    many = Answer(1, stages=tuple(StagePass(f"s{i}", Passing.OK) for i in range(1000)))
+    assert len(drive(answers([many]), Numbers(1), ONE_AT_A_TIME).log.stages) == 64
 
 
 def test_an_exception_fails_every_request_of_its_batch():
@@ -269,8 +307,33 @@ def test_the_wall_limit_ends_a_run_whose_backend_is_well():
     assert run.log.stopped == "the wall limit of 1000 ms was over"
     assert not run.hung
     assert run.log.status[-1] == Status.LOST
-    assert run.audit.unsent == 0  # what was not due is not held against the candidate
+    assert run.audit.candidate.unsent == 0  # what was not due is not held against the candidate
     assert not run.audit.candidate_notes()
+
+
+@pytest.mark.parametrize(
+    "scenario",
+    [
+        Scenario.declare("offline", max_batch=2, count=600),
+        Scenario.declare("single_stream", count=600),
+        Scenario.declare("multi_stream", duration="60 s"),
+        Scenario.declare("closed_loop", concurrency=3, count=600),
+        Scenario.declare("closed_loop", concurrency=3, workers=2, duration="60 s"),
+        Scenario.declare("server", qps=100, count=600),
+        Scenario.declare("burst", base=9, peak=90, period="1 s", duration="60 s", workers=2),
+        Scenario.declare("ramp", start=9, end=90, duration="60 s"),
+        Scenario.declare("sessions", starts=90, turns=3, think_time="1 s", count=200),
+    ],
+    ids=lambda scenario: f"{scenario.name}-{scenario.workers}",
+)
+def test_the_wall_limit_ends_a_run_of_every_kind(scenario):
+    pause = threading.Event()
+    slow = Offer(lambda inputs: (pause.wait(0.02), -inputs)[1])
+    limited = replace(scenario, warmup=1, wall_limit=ms(700), drain=ms(60_000))
+    run = drive(slow, Numbers(4), limited)
+    assert run.log.stopped == "the wall limit of 700 ms was over"
+    assert not run.hung
+    assert (run.log.completed >= 0).sum() < 100
 
 
 INTERRUPTED = """

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import heapq
+import importlib.util
+import sys
+import threading
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -72,7 +76,7 @@ def test_batches_form_as_in_a_first_in_first_out_queue_with_k_workers(drawn):
         free, worker = heapq.heappop(idle)
         time.time = max(time.time, free)
         queue.busy[worker] = 0
-        claim = queue.claim(worker)
+        claim = queue.claim(worker, free)
         if claim is None:
             break
         number, first, end = claim
@@ -159,3 +163,65 @@ def test_threads_keep_to_the_queue(workers, max_batch, max_wait):
         assert log.started[first] >= leave
         # ... and with everything that is due by then.
         assert end - first == max_batch or end == len(log) or log.scheduled[end] > leave
+
+
+def _simulation():
+    """Load the simulated queue that the benchmark holds the driver against."""
+    file = Path(__file__).parents[2] / "benchmarks/queueing.py"
+    spec = importlib.util.spec_from_file_location("queueing", file)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["queueing"] = module  # where dataclasses look for it
+    spec.loader.exec_module(module)
+    return module.simulate
+
+
+@settings(deadline=None)
+@given(traffic(most_workers=4))
+def test_the_simulation_of_the_benchmark_is_the_one_that_steps_through_time(drawn):
+    schedule, scenario, services = drawn
+    by_event = _simulation()(
+        schedule.tolist(),
+        services,
+        max_batch=scenario.max_batch,
+        max_wait=scenario.max_wait.ns,
+        servers=scenario.workers,
+    )
+    stepped = simulate(schedule, scenario, services)
+    assert [(list(each.queries), each.started, each.completed) for each in by_event] == stepped
+
+
+@pytest.mark.parametrize(("max_batch", "max_wait"), [(1, "0 ms"), (4, "0 ms"), (8, "3 ms")])
+def test_batches_of_a_real_run_are_those_of_the_simulation_with_the_times_it_measured(max_batch, max_wait):
+    scenario = Scenario.declare("server", qps=1500, count=300, max_batch=max_batch, max_wait=max_wait, seed=3)
+    never = threading.Event()
+    waits = np.random.default_rng(4).exponential(0.001, 1000).tolist()
+    log = drive(Offer(lambda batch: (never.wait(waits.pop()), batch)[1]), Numbers(300), scenario).log
+    heads = log.heads()
+    full = heads + max_batch - 1
+    leave = log.scheduled[heads] + scenario.max_wait.ns
+    leave = np.where(full < len(log), np.minimum(leave, log.scheduled[np.minimum(full, len(log) - 1)]), leave)
+    free = np.concatenate([[0], log.completed[heads][:-1]])
+    # The time that a batch took from when it had to leave: its service, and however late the machine was.
+    services = log.completed[heads] - np.maximum(leave, free)
+    simulated = _simulation()(
+        log.scheduled.tolist(),
+        services.tolist(),
+        max_batch=max_batch,
+        max_wait=scenario.max_wait.ns,
+        servers=1,
+    )
+    ends = [*heads[1:].tolist(), len(log)]
+    formed = [tuple(range(first, end)) for first, end in zip(heads.tolist(), ends, strict=True)]
+    assert formed == [batch.queries for batch in simulated]
+    assert log.completed[heads].tolist() == [batch.completed for batch in simulated]
+
+
+def test_a_query_that_came_while_the_driver_was_late_goes_with_the_next_batch():
+    time = SetClock()
+    board = Board(3)
+    queue = Queue(np.array([0, 10, 30]), Scenario("server", max_batch=3), board, time.clock)
+    time.time = 20  # woken late: by now the second is due as well
+    assert queue.claim(0, 0) == (0, 0, 1)
+    # It had been waiting when the worker came back at 25, and the third had not.
+    time.time = 40
+    assert queue.claim(0, 25) == (1, 1, 2)

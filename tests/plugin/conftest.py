@@ -14,9 +14,13 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
+from sealed_suite import INI, READS, WRITES, seal
 
 import pytest_procure
+from pytest_procure.evidence.schema import schema
+from pytest_procure.verify import verify
 
 # Pytester forgets the modules that an inner session imports first. These must not be imported twice: numpy
 # refuses, and a second `Candidate` class would not know the first.
@@ -56,6 +60,8 @@ TESTS = """
 import pytest
 from pytest_procure import *
 """
+#: Without fields that the format does not know.
+FORMAT = jsonschema.Draft202012Validator(schema(strict=True))
 #: Other plugins cost time that is not ours.
 WITHOUT_OTHERS = ("-p", "no:benchmark", "-p", "no:hypothesispytest", "-p", "no:xdist")
 
@@ -86,8 +92,9 @@ class Ended:
 
     @property
     def record(self) -> dict[str, Any]:
-        """What `verdict.json` says."""
+        """What `verdict.json` says; every record that a test makes has to follow the format."""
         found: dict[str, Any] = json.loads((self.folder / "verdict.json").read_text("utf-8"))
+        FORMAT.validate(found)
         return found
 
     @property
@@ -138,7 +145,11 @@ class BuyersSuite:
         said = [*result.outlines, *result.errlines]
         # A usage error may end a session before there is a summary to read.
         counted = result.parseoutcomes() if re.search(r"=+ .* in [\d.]+s", "\n".join(said)) else {}
-        return Ended(int(result.ret), "\n".join(said), counted, self.path / "procure-report")
+        ended = Ended(int(result.ret), "\n".join(said), counted, self.path / "procure-report")
+        if "--procure-report" in arguments and (ended.folder / "manifest.json").exists():
+            # Whatever a test's session does: what it leaves behind follows from its rows.
+            assert [str(each) for each in verify(ended.folder).mismatches] == []
+        return ended
 
     def mistake(self, *arguments: str) -> str:
         """Run pytest and give the one line that tells the author's mistake."""
@@ -167,3 +178,21 @@ def suite(pytester: pytest.Pytester, tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("TMPDIR", str(locks))
     monkeypatch.setenv("COLUMNS", "200")
     return BuyersSuite(pytester)
+
+
+@pytest.fixture
+def sealed(suite):
+    """A suite that is sealed, with one good offer; a sealed run is required."""
+    suite.write("pytest.ini", INI)
+    suite.offers(good=1.0)
+    suite.tests(READS)
+    return seal(suite)
+
+
+@pytest.fixture
+def sealed_two(suite):
+    """The same with two requirements."""
+    suite.write("pytest.ini", INI)
+    suite.offers(good=1.0)
+    suite.tests(READS + WRITES)
+    return seal(suite)

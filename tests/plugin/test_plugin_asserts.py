@@ -367,3 +367,36 @@ def test_a_run_on_another_backend_leaves_it_open_when_it_was_given_loaded(suite)
     """)
     ended = suite.run("--procure-report")
     assert ended.status == 0, ended.text
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "assert (r.accuracy < 0.94) is False",
+        "assert (r.accuracy < 0.94) == False",
+        "assert (r.accuracy < 0.94) in (False, None)",
+        "assert sum([r.accuracy < 0.94]) == 0",
+        "assert [b for b in [0.94] if r.accuracy < b] == []",
+        "assert next((b for b in [0.94] if r.accuracy < b), None) is None",
+        "assert True ^ (r.accuracy < 0.94)",
+        "assert True not in [r.accuracy < 0.94]",
+    ],
+)
+def test_no_spelling_of_a_negation_accepts_what_is_undecided(suite, written):
+    ended = asserting(suite, f"r = procure.run()\nassert r.error_rate <= 0.05\n{written}")
+    assert ended.status == 1
+    assert ("accuracy", "at least", "inconclusive") in findings(ended)
+
+
+def test_a_negation_in_another_spelling_accepts_what_is_shown(suite):
+    ended = asserting(suite, "assert (procure.run().accuracy < 0.9) is False")
+    assert (ended.status, findings(ended)) == (0, [ACCEPTED])
+
+
+def test_python_without_asserts_is_refused(suite, monkeypatch):
+    suite.offers(close=CLOSE)
+    suite.tests("def test_reads(procure):\n    assert procure.run().accuracy >= 0.9\n")
+    monkeypatch.setenv("PYTHONOPTIMIZE", "1")
+    ended = suite.run(process=True)
+    assert ended.status == pytest.ExitCode.USAGE_ERROR
+    assert "Python was started with `-O`" in ended.text

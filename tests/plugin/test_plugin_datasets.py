@@ -187,3 +187,49 @@ def test_a_dataset_slice_fixture_of_another_kind_is_one_sentence(suite):
     assert ended.status == 1
     assert ended.quiet, ended.text
     assert "the `dataset_slice` fixture gave list; expected a slice" in ended.words
+
+
+def test_files_of_a_dataset_lie_beside_the_conftest_that_names_them(suite):
+    (suite.path / "tickets.jsonl").write_text(
+        "".join(f'{{"x": {i}, "y": {i}, "queue": "{"ab"[i % 2]}"}}\n' for i in range(200))
+    )
+    suite.conftest(
+        """
+@pytest.hookimpl(optionalhook=True)
+def pytest_procure_candidates():
+    return [Candidate("same", backend=lambda batch: list(batch))]
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_procure_datasets():
+    from pytest_procure import Dataset
+    return {"t": lambda: Dataset.from_jsonl("t", "tickets.jsonl", input="x", reference="y", stratum="queue")}
+"""
+    )
+    suite.tests(
+        '@pytest.mark.dataset_slice("t", n=100, weights={"a": 0.25, "b": 0.75})' + READS,
+    )
+    (run,) = suite.run("--procure-report").results["test_reads[same]"]["runs"]
+    assert run["slice"]["strata"] == {"a": 25, "b": 75}
+    assert run["slice"]["weights"] == {"a": 0.25, "b": 0.75}
+
+
+def test_a_weighted_slice_is_judged_by_the_shares_of_production(suite):
+    suite.conftest(
+        """
+@pytest.hookimpl(optionalhook=True)
+def pytest_procure_candidates():
+    return [Candidate("rare", backend=lambda batch: [0 if x < 40 else x for x in batch])]
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_procure_datasets():
+    from pytest_procure import Dataset
+    strata = ["rare" if x < 41 else "common" for x in range(1, 401)]
+    return {"t": Dataset.from_arrays("t", inputs=list(range(1, 401)), references=list(range(1, 401)),
+                                     strata=strata)}
+"""
+    )
+    suite.tests('@pytest.mark.dataset_slice(weights={"rare": 0.5, "common": 0.5})' + READS)
+    (finding,) = suite.run("--procure-report").results["test_reads[rare]"]["findings"]
+    assert finding["verdict"] == "reject"
+    assert 0.45 < finding["estimate"]["number"] < 0.55
+    assert "strata weighted by their shares of production" in finding["rule"]

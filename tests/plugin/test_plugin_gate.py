@@ -316,11 +316,24 @@ def test_without_the_flag_the_verdict_is_told_and_nothing_is_written(suite):
     assert [name for name in sorted(p.name for p in suite.path.iterdir()) if name != "__pycache__"] == before
 
 
-def test_a_report_consists_of_a_page_a_record_and_request_logs(suite):
+def test_a_report_consists_of_a_page_a_record_and_what_it_follows_from(suite):
     suite.offers(good=1.0)
     suite.tests(READS)
     ended = suite.run("--procure-report")
-    assert sorted(path.name for path in ended.folder.iterdir()) == ["report.html", "runs", "verdict.json"]
+    assert sorted(path.name for path in ended.folder.iterdir()) == [
+        "cases",
+        "environment.json",
+        "findings.csv",
+        "manifest.json",
+        "outputs",
+        "report.html",
+        "ro-crate-metadata.json",
+        "runs",
+        "session.json",
+        "slices",
+        "summary.md",
+        "verdict.json",
+    ]
     (run,) = ended.results["test_reads[good]"]["runs"]
     assert (ended.folder / run["log"]).is_file()
 

@@ -57,7 +57,7 @@ def test_a_bar_that_cannot_be_meant_is_told_in_one_line(suite, mark, said):
     [
         ("scenario('sever', qps=40)", "unknown scenario `sever`; did you mean `server`?"),
         ("scenario()", "expected one name, as in"),
-        ("scenario(40)", "expected one of multi_stream, offline, server, single_stream"),
+        ("scenario(40)", "expected one of burst, closed_loop, multi_stream, offline"),
         ("scenario('server', qsp=40)", "unknown argument `qsp`; did you mean `qps`?"),
         ("scenario('offline', qps=40)", "argument `qps` does not belong to scenario `offline`"),
         ("scenario('server', qps=0, duration='1 s')", "`qps=0`; expected requests a second, above 0"),

@@ -73,9 +73,9 @@ def test_a_worker_that_dies_keeps_the_offer_from_acceptance(suite):
         + """
 @pytest.mark.bar("accuracy", at_least=0.9)
 def test_crashes(procure):
-    import os
+    import os, signal
     procure.run()
-    os._exit(9)
+    os.kill(os.getpid(), signal.SIGKILL)
 """
     )
     ended = suite.run("--procure-report", "-n", "1", process=True)

@@ -12,8 +12,8 @@ LONG = TEXT + "W" * 10_000
 
 #: Keys that choose a branch of the program; a judge writes them, never a vendor.
 _CHOSEN = {
-    "award", "candidate", "format", "id", "kind", "metric", "n_unit", "order", "sense", "source", "unit",
-    "verdict", "model", "utilisation",
+    "award", "by", "candidate", "format", "id", "image", "kind", "metric", "n_unit", "order", "picked",
+    "role", "sense", "source", "unit", "verdict", "model", "utilisation",
 }  # fmt: skip
 
 

@@ -4,6 +4,8 @@ import copy
 from statistics import NormalDist
 from typing import Any
 
+import drawn
+
 from pytest_procure.evidence.record import FORMAT, VERSION, Record
 
 A, B, R = "vendor-a-fp32", "vendor-b-int8", "vendor-b-int8-recalibrated"
@@ -53,6 +55,8 @@ def finding(metric: str, estimate: Any, low: Any, high: Any, verdict: str, **mor
         ),
         "error_rate": ("requests failed", "errors", "at most", share(0.01), "requests"),
     }[metric]
+    if metric in {"accuracy", "latency.p95"}:
+        more.setdefault("characteristic", drawn.characteristic())
     n = more.pop("n", {"samples": 797, "requests": 2400, "launches": 5, "price": 1}[n_unit])
     measured = "not measurable" if estimate is None else estimate["text"]
     argument = sense.replace(" ", "_")
@@ -80,6 +84,7 @@ def finding(metric: str, estimate: Any, low: Any, high: Any, verdict: str, **mor
         "where": "test_form_digits.py:31",
         "struck": False,
         "observed_only": False,
+        "evidence_class": "term of the offer" if kind == "cost" else "measured on our task",
         **more,
     }
 
@@ -132,9 +137,9 @@ def published() -> dict[str, Any]:
 
 
 def run(median_us: float, spread: float, right: float, **more: Any) -> dict[str, Any]:
-    drawn = curve(median_us, spread)
-    at = dict(tuple(point) for point in drawn)
-    latency = {"p50": at[0.5], "p90": at[0.9], "p95": at[0.95], "p99": at[0.99], "max": drawn[-1][1] * 1.3}
+    points = curve(median_us, spread)
+    at = dict(tuple(point) for point in points)
+    latency = {"p50": at[0.5], "p90": at[0.9], "p95": at[0.95], "p99": at[0.99], "max": points[-1][1] * 1.3}
     return {
         "candidate": "vendor-a-fp32",
         "label": "Server: 40 requests/s on average, Poisson arrivals, for 60 s, at most 8 a batch",
@@ -163,7 +168,7 @@ def run(median_us: float, spread: float, right: float, **more: Any) -> dict[str,
         "error_texts": [],
         "seconds": 60.2,
         "latency_ms": latency,
-        "curve": drawn,
+        "curve": points,
         "slice": data(),
         "scores": {"accuracy": right},
         "strata": [
@@ -174,6 +179,11 @@ def run(median_us: float, spread: float, right: float, **more: Any) -> dict[str,
         "faults": [],
         "notes": [],
         "stopped": "",
+        "timeline": drawn.timeline(median_us),
+        "gallery": drawn.gallery(
+            drawn.failure(12, "worst", "3", "8", image=drawn.png()),
+            drawn.failure(40, "random", "1", "7", image=drawn.png(3), score=0.5, asked=2),
+        ),
         **more,
     }
 
@@ -331,6 +341,11 @@ def demo() -> Record:
                 "packages": {"numpy": "2.4.6", "onnxruntime": "1.32.0", "pytest": "9.2.0"},
             },
             "notes": ["One process, one worker; nothing else ran on the machine."],
+            "valid_until": "2027-06-30",
+            "paired": [
+                drawn.pair("test_form_digits.py::test_monday_peak", A, B, 110, 3),
+                drawn.pair("test_form_digits.py::test_monday_peak", A, R, 4, 4),
+            ],
         }
     )
 
@@ -338,7 +353,7 @@ def demo() -> Record:
 def everything() -> Record:
     """A record in which everything happened: undecided, not tested, invalid, waived, failures, notes."""
     record: Any = demo()
-    record |= {"title": "", "decision": "", "measured_by": "", "measured_for": ""}
+    record |= {"title": "", "decision": "", "measured_by": "", "measured_for": "", "valid_until": ""}
     record["published"] = [published()]
     record["candidates"] += [
         candidate(
@@ -415,6 +430,10 @@ def everything() -> Record:
                     error_texts=["RuntimeError: worker restarted"],
                     notes=["the backlog grew for 4 s"],
                     conditions={"max_batch": 32},
+                    timeline=drawn.timeline(900, stalls=[(12.0, 4.0)]),
+                    gallery=drawn.gallery(
+                        drawn.failure(3, "worst", "a long answer", "a short one", text="What is on the form?")
+                    ),
                     log="logs/vendor-c.csv",
                     log_sha256="ab" * 32,
                 )
@@ -433,7 +452,20 @@ def everything() -> Record:
             "accept",
             "all bars are met",
             findings=[finding("accuracy", share(0.99), share(0.982), share(0.995), "accept")],
-            runs=[run(400, 0.4, 0.99, curve=[], latency_ms={})],
+            runs=[
+                run(
+                    400,
+                    0.4,
+                    0.99,
+                    curve=[],
+                    latency_ms={},
+                    timeline=drawn.timeline(400, latency=False),
+                    gallery={
+                        **drawn.gallery(withheld=True),
+                        "shown": [{"item": 5, "stratum": "", "picked": "worst", "score": 0.0, "asked": 1}],
+                    },
+                )
+            ],
         ),
         result(
             "vendor-f",
@@ -485,7 +517,16 @@ def everything() -> Record:
                         finding("cost_per_request", None, None, None, "inconclusive"),
                     ],
                     runs=[
-                        run(300, 0.4, 0.99, latency_ms={}, curve=[], label="Offline: all requests at once"),
+                        run(
+                            300,
+                            0.4,
+                            0.99,
+                            latency_ms={},
+                            curve=[],
+                            label="Offline: all requests at once",
+                            sweep=drawn.sweep(),
+                            stages=drawn.stages(),
+                        ),
                         run(300, 0.4, 0.99, declared=False),
                     ],
                 ),

@@ -74,7 +74,9 @@ def test_every_chart_is_followed_by_its_numbers_as_a_table(page):
 
 
 def test_nothing_in_the_page_runs_or_is_fetched(page):
-    assert page.all("script", "link", "img", "iframe", "object", "embed", "form", "base", "a", "image") == []
+    assert page.all("script", "link", "iframe", "object", "embed", "form", "base", "a", "image") == []
+    for picture in page.all("img"):
+        assert picture.attrs.pop("src").startswith("data:image/png;base64,")
     for element in everything_in(page):
         assert not [name for name in element.attrs if name.startswith("on")]
         for name in ("src", "srcset", "action", "poster", "data", "xlink:href", "style"):
@@ -141,6 +143,7 @@ def test_the_sections_stand_in_the_order_in_which_a_committee_asks(page):
         "The candidates side by side",
         "Cost",
         "The measurements, drawn",
+        "What went wrong, sample by sample",
         "How it was measured",
         "What was not tested, and what this does not say",
         "Public benchmarks as context",
@@ -167,6 +170,17 @@ def test_the_first_screen_tells_each_verdict_with_the_numbers_that_decided(demo,
         "30 November 2026",
     ):
         assert told in first
+
+
+def test_the_first_screen_says_in_a_sentence_why_an_offer_is_not_accepted(demo, render):
+    first = outline.read(render(demo)).all("header")[0].text
+    assert "Why not vendor-b-int8: answers right 85.6 %, asked at least 95 %." in first
+
+
+def test_where_every_offer_is_accepted_nobody_asks_why_not(demo, render):
+    for candidate in demo["candidates"]:
+        candidate["verdict"] = "accept"
+    assert "Why not" not in outline.read(render(demo)).all("header")[0].text
 
 
 def test_an_invalid_measurement_shows_no_number_as_if_it_were_the_candidates(everything, render):
@@ -220,6 +234,13 @@ def test_the_report_says_what_it_is_not(page):
     assert "not an MLPerf result" in text
     assert "The results hold for this task, these samples, this traffic, this precision" in text
     assert "a published score" in text.lower()
+
+
+def test_the_report_names_what_its_results_do_not_reach_beyond(demo, text_of):
+    told = text_of(demo)
+    assert "they say nothing: only scans-brighter (797 samples) was asked." in told
+    assert "Of other traffic, nothing: only Server: 40 requests/s on average" in told
+    assert "Of another precision, another runtime or another pipeline around the model, nothing" in told
 
 
 def test_the_report_promises_no_command_that_does_not_exist(page):
@@ -338,8 +359,9 @@ def everything_in(element: outline.Element) -> list[outline.Element]:
 
 #: Keys for programs; people get these worded, or see them in another key's words.
 _FOR_PROGRAMS = {
-    "award", "confidence", "format", "kind", "label", "metric", "model", "n_unit", "order", "scenario",
-    "sense", "source", "started", "unit", "verdict", "finished", "stratum",
+    "award", "by", "confidence", "format", "image", "kind", "label", "metric", "model", "n_unit", "order",
+    "picked", "role", "scenario", "scorer", "sense", "source", "started", "unit", "verdict", "finished",
+    "stratum", "valid_until",
 }  # fmt: skip
 
 

@@ -55,3 +55,9 @@ def test_no_two_verdicts_share_a_shape_a_word_or_a_colour(demo):
         assert one.candidate != other.candidate
     icons = [re.search(rf'<symbol id="v-{v.style}".*?</symbol>', page)[0].partition(">")[2] for v in told]
     assert len(set(icons)) == len(told)
+
+
+@pytest.mark.parametrize("scheme", [palette.LIGHT, palette.DARK], ids=["light", "dark"])
+def test_numbers_on_the_bars_of_a_pipeline_can_be_read(scheme):
+    for number in range(1, 7):
+        assert palette.contrast(scheme["ground"], scheme[f"series-{number}"]) >= 4.5, number

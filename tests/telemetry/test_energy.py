@@ -15,7 +15,8 @@ from pytest_procure.metrics import Execution, measure, metric
 from pytest_procure.metrics.measurement import Unmeasurable
 from pytest_procure.scenarios import Scenario
 from pytest_procure.telemetry import energy
-from pytest_procure.telemetry.energy import counter, used
+from pytest_procure.telemetry.energy import meter
+from pytest_procure.telemetry.sampling import sampling
 from pytest_procure.units import Quantity
 
 
@@ -33,68 +34,97 @@ def rapl(monkeypatch, tmp_path):
     return zone
 
 
+def measured(device, *steps):
+    """Meter a window in which `steps` happen one after the other."""
+    read = meter(device)
+    read.start()
+    for step in steps:
+        step()
+        read.sample()
+    read.stop()
+    return read.joules
+
+
 # The processor's counters
 
 
-def test_a_processors_packages_are_added_up_in_joules(rapl):
+@pytest.fixture
+def package(rapl):
+    """One package of a processor, whose counter wraps at 100 J."""
+
+    def set_to(joules, folder="intel-rapl:0"):
+        rapl(folder, "package-0", int(joules * 1e6))
+        (rapl.folder / folder / "max_energy_range_uj").write_text("100000000\n", encoding="ascii")
+
+    set_to(5)
+    set_to.folder = rapl.folder
+    return set_to
+
+
+def test_joules_are_those_of_the_window_and_not_of_the_warm_up(package):
+    read = meter("cpu")
+    package(60)  # the warm-up
+    read.start()
+    package(64)
+    read.stop()
+    assert read.joules == 4.0
+
+
+def test_each_window_counts_anew(package):
+    read = meter("cpu")
+    for joules in (6, 8):
+        read.start()
+        package(joules)
+        read.stop()
+    assert read.joules == 2.0
+
+
+def test_a_processors_packages_are_added_up_and_their_parts_and_the_platform_are_not(package, rapl):
+    package(2, "intel-rapl:11")
+    rapl("intel-rapl:0:0", "core", 0)
+    rapl("intel-rapl:1", "psys", 0)
+
+    def later():
+        package(7)
+        package(5, "intel-rapl:11")
+        rapl("intel-rapl:0:0", "core", 9_000_000)
+        rapl("intel-rapl:1", "psys", 9_000_000)
+
+    assert measured("cpu", later) == 5.0
+
+
+def test_a_counter_that_wraps_goes_on(package):
+    wraps = [lambda joules=joules: package(joules) for joules in (90, 20, 80, 10)]
+    assert measured("cpu", *wraps) == 85 + 30 + 60 + 30
+
+
+def test_a_counter_that_begins_anew_where_it_does_not_wrap_tells_nothing(rapl):
     rapl("intel-rapl:0", "package-0", 5_000_000)
-    rapl("intel-rapl:1", "package-1", 2_500_000)
-    assert counter("cpu")() == 7.5
-
-
-def test_parts_of_a_package_are_not_counted_again(rapl):
-    rapl("intel-rapl:0", "package-0", 5_000_000)
-    rapl("intel-rapl:0:0", "core", 3_000_000)
-    rapl("intel-rapl:0:1", "dram", 1_000_000)
-    assert counter("cpu")() == 5.0
-
-
-def test_the_platforms_zone_is_not_counted_again(rapl):
-    rapl("intel-rapl:0", "package-0", 5_000_000)
-    rapl("intel-rapl:1", "psys", 9_000_000)
-    assert counter("cpu")() == 5.0
-
-
-def test_ten_packages_and_more_are_all_counted(rapl):
-    for number in range(12):
-        rapl(f"intel-rapl:{number}", f"package-{number}", 1_000_000)
-    assert counter("cpu")() == 12.0
-
-
-def test_a_counter_is_read_anew_each_time(rapl):
-    rapl("intel-rapl:0", "package-0", 1_000_000)
-    read = counter("cpu")
-    before = read()
-    rapl("intel-rapl:0", "package-0", 4_000_000)
-    assert used(before, read()) == 3.0
+    assert measured("cpu", lambda: rapl("intel-rapl:0", "package-0", 4_000_000)) is None
 
 
 def test_without_a_counter_there_is_none(rapl):
-    assert counter("cpu") is None
+    assert meter("cpu") is None
 
 
 def test_a_counter_without_a_number_is_none(rapl):
     rapl("intel-rapl:0", "package-0", "unknown")
-    assert counter("cpu") is None
+    assert meter("cpu") is None
 
 
-def test_a_counter_that_we_may_not_read_is_none(rapl):
-    rapl("intel-rapl:0", "package-0", 1)
-    (rapl.folder / "intel-rapl:0" / "energy_uj").unlink()
-    (rapl.folder / "intel-rapl:0" / "energy_uj").mkdir()  # reading it fails for every user
-    assert counter("cpu") is None
+def test_a_counter_that_we_may_not_read_is_none(package):
+    (package.folder / "intel-rapl:0" / "energy_uj").unlink()
+    (package.folder / "intel-rapl:0" / "energy_uj").mkdir()  # reading it fails for every user
+    assert meter("cpu") is None
 
 
-def test_a_counter_that_fails_later_gives_nothing(rapl):
-    rapl("intel-rapl:0", "package-0", 1_000_000)
-    read = counter("cpu")
-    (rapl.folder / "intel-rapl:0" / "energy_uj").unlink()
-    assert read() is None
+def test_a_counter_that_fails_for_a_moment_tells_nothing_of_the_whole(package):
+    file = package.folder / "intel-rapl:0" / "energy_uj"
+    assert measured("cpu", file.unlink, lambda: package(9)) is None
 
 
-def test_what_runs_elsewhere_has_no_counter_here(rapl):
-    rapl("intel-rapl:0", "package-0", 1_000_000)
-    assert counter("remote") is None
+def test_what_runs_elsewhere_has_no_counter_here(package):
+    assert meter("remote") is None
 
 
 # A GPU's counter
@@ -121,9 +151,12 @@ def driver(monkeypatch):
     return library
 
 
-@pytest.mark.parametrize(("device", "joules"), [("cuda", 1.5), ("cuda:0", 1.5), ("cuda:1", 1.501)])
+@pytest.mark.parametrize(("device", "joules"), [("cuda", 2.5), ("cuda:0", 2.5), ("cuda:1", 3.5)])
 def test_a_gpus_millijoules_are_read_from_its_own_counter(driver, device, joules):
-    assert counter(device)() == joules
+    def later():
+        driver.nvmlDeviceGetTotalEnergyConsumption = lambda gpu: 4000 + 1001 * gpu
+
+    assert measured(device, later) == pytest.approx(joules)
 
 
 @pytest.mark.parametrize(
@@ -131,30 +164,32 @@ def test_a_gpus_millijoules_are_read_from_its_own_counter(driver, device, joules
 )
 def test_a_gpu_that_does_not_count_has_no_counter(driver, missing):
     setattr(driver, missing, refuse)
-    assert counter("cuda:0") is None
+    assert meter("cuda:0") is None
 
 
 def test_without_the_drivers_library_there_is_no_counter(monkeypatch):
     monkeypatch.setitem(sys.modules, "pynvml", None)
-    assert counter("cuda:0") is None
+    assert meter("cuda:0") is None
 
 
 def test_a_gpu_that_stops_counting_gives_nothing(driver):
-    read = counter("cuda:0")
-    driver.nvmlDeviceGetTotalEnergyConsumption = refuse
-    assert read() is None
+    def later():
+        driver.nvmlDeviceGetTotalEnergyConsumption = refuse
+
+    assert measured("cuda:0", later) is None
 
 
-# Between two readings
+def test_a_gpus_counter_that_began_anew_tells_nothing(driver):
+    def later():
+        driver.nvmlDeviceGetTotalEnergyConsumption = lambda _: 3
+
+    assert measured("cuda:0", later) is None
 
 
-@pytest.mark.parametrize(("before", "after"), [(None, 1.0), (1.0, None), (None, None), (262_143.0, 12.0)])
-def test_a_missing_reading_or_a_counter_that_began_anew_tells_nothing(before, after):
-    assert used(before, after) is None
-
-
-def test_a_counter_that_stood_still_used_nothing():
-    assert used(2.0, 2.0) == 0.0
+def test_a_meter_is_a_probe(package):
+    with sampling([meter("cpu")]) as sampler:
+        package(7)
+    assert sampler.failures == []
 
 
 # Joules a request

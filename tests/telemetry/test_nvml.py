@@ -30,6 +30,10 @@ def driver(monkeypatch):
         nvmlSystemGetCudaDriverVersion_v2=lambda: 13010,
         nvmlDeviceGetMemoryInfo=lambda gpu: SimpleNamespace(total=150_000_000_000),
         nvmlDeviceGetEnforcedPowerLimit=refuse,
+        nvmlDeviceGetPowerManagementDefaultLimit=lambda gpu: 700_000,
+        nvmlDeviceGetClockInfo=lambda gpu, kind: 1980,
+        nvmlDeviceGetMaxClockInfo=lambda gpu, kind: 2100,
+        nvmlDeviceGetEccMode=lambda gpu: [1, 1],
         calls=calls,
     )
     monkeypatch.setitem(sys.modules, "pynvml", library)
@@ -46,6 +50,13 @@ def test_a_gpu_is_described_as_its_driver_tells(driver):
         "cuda": "13.1",
         "memory": 150_000_000_000,
         "power_limit_w": None,
+        "power_limit_default_w": 700.0,
+        "clock_sm_mhz": 1980,
+        "clock_sm_most_mhz": 2100,
+        "clock_memory_mhz": 1980,
+        "clock_memory_most_mhz": 2100,
+        "persistence": None,
+        "ecc": True,
         "mig": None,
     }
     assert reason == ""

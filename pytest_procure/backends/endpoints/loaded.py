@@ -1,0 +1,134 @@
+"""An endpoint that is ready to be asked: what all backends behind HTTP share once they are loaded."""
+
+from __future__ import annotations
+
+import http.client
+import ssl
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from pytest_procure.backends.protocol import Answer, Sending
+from pytest_procure.errors import DeclarationError
+
+from . import readers, sse
+from .failure import Failure
+from .reading import Reading
+from .target import MOST_BODY, Target
+
+_TIMEOUT_S = 60.0
+
+
+class LoadedHttp:
+    """Asks one URL. The endpoint driver sends by itself; `predict` asks one sample after the other."""
+
+    #: Waiting for the network is done outside of Python's lock.
+    releases_gil = True
+
+    def __init__(
+        self,
+        target: Target,
+        sending: Sending,
+        body: Callable[[Any], bytes],
+        disclosed: Mapping[str, Any],
+    ) -> None:
+        self.target = target
+        self.sending = sending
+        self._body = body
+        self._disclosed = disclosed
+
+    @property
+    def device(self) -> str:
+        """The endpoint: runs against one address do not overlap."""
+        return f"endpoint {self.target.authority}"
+
+    def body(self, item: Any) -> bytes:
+        """Write the request's body for one sample."""
+        return self._body(item.item() if isinstance(item, np.generic) else item)
+
+    def predict(self, inputs: Any) -> Sequence[Any]:
+        """Ask one sample after the other. Raises `RuntimeError` with what was wrong with an answer."""
+        return [self._ask(self.body(item)) for item in inputs]
+
+    def describe(self) -> dict[str, Any]:
+        """Disclose where and how it is asked; of secrets the name of the variable alone."""
+        target, sending = self.target, self.sending
+        return {
+            **self._disclosed,
+            "url": target.url,
+            "streamed": target.stream,
+            "key_from": target.key or None,
+            "header_fields": [name for name, _ in target.headers],
+            "connections_at_most": sending.connections,
+            "retries_at_most": sending.retries,
+            "load_processes": sending.load_processes,
+            "tokens_counted_by": getattr(sending.count_tokens, "__qualname__", None),
+        }
+
+    def close(self) -> None:
+        """Nothing is held between runs."""
+
+    def _ask(self, body: bytes) -> Any:
+        target = self.target
+        fields = dict(part.split(": ", 1) for part in target.head().decode("latin-1").split("\r\n")[1:-1])
+        connection = self._connection()
+        try:
+            connection.request("POST", target.path, body, fields)
+            answer = connection.getresponse()
+            data = answer.read(MOST_BODY + 1)
+        except (OSError, http.client.HTTPException) as error:
+            raise RuntimeError(f"no answer: {type(error).__name__}") from None
+        finally:
+            connection.close()
+        media = answer.headers.get_content_type()
+        if answer.status != 200 or len(data) > MOST_BODY or answer.headers.get("Content-Encoding"):
+            raise RuntimeError(f"HTTP {answer.status}, {len(data)} bytes of {media}; expected an answer")
+        reading = self._streamed(data) if media == "text/event-stream" else self._whole(data, media)
+        if reading.failure is not Failure.NONE:
+            raise RuntimeError(reading.text)
+        output = readers.output(target.reader, reading.output)
+        if reading.input_tokens < 0 or reading.output_tokens < 0:
+            return output
+        return Answer(output, reading.input_tokens, reading.output_tokens)
+
+    def _whole(self, data: bytes, media: str) -> Reading:
+        if "json" not in media:
+            raise RuntimeError(f"answered with {media}; expected application/json")
+        return readers.whole(self.target.reader, data, self.target.select)
+
+    def _streamed(self, data: bytes) -> Reading:
+        reader = readers.stream(self.target.reader)
+        reader.add(sse.events(data)[0])
+        return reader.end(cut=False)
+
+    def _connection(self) -> http.client.HTTPConnection:
+        target = self.target
+        if target.scheme == "http":
+            return http.client.HTTPConnection(target.host, target.port, timeout=_TIMEOUT_S)
+        context = ssl.create_default_context(cafile=target.ca or None)
+        return http.client.HTTPSConnection(target.host, target.port, timeout=_TIMEOUT_S, context=context)
+
+
+def checked_sending(
+    *,
+    connections: int,
+    retries: int,
+    load_processes: int,
+    count_tokens: Callable[[str], int] | None,
+    what: str,
+) -> Sending:
+    """Check what an author declares. Raises `DeclarationError`."""
+    limits = {
+        "connections": (connections, 1, 10_000),
+        "retries": (retries, 0, 10),
+        "load_processes": (load_processes, 1, 64),
+    }
+    for name, (value, least, most) in limits.items():
+        if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
+            raise DeclarationError(
+                f"`{name}={value!r}` of {what}; expected a whole number from {least} to {most:,}"
+            )
+    if count_tokens is not None and not callable(count_tokens):
+        raise DeclarationError(f"`count_tokens={count_tokens!r}` of {what}; expected a function of a text")
+    return Sending(connections, retries, load_processes, count_tokens)

@@ -1,0 +1,155 @@
+"""Where an endpoint is and how it is spoken to, as plain data: it travels to the load processes as JSON."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import asdict, dataclass
+from ipaddress import ip_address
+from typing import Any
+from urllib.parse import SplitResult, urlsplit
+from urllib.request import getproxies_environment, proxy_bypass
+
+from pytest_procure.errors import DeclarationError, ProvisionError
+
+#: Most bytes of one answer, and of its head; a server that sends more is cut off.
+MOST_BODY = 8 << 20
+MOST_HEAD = 64 << 10
+_PORTS = {"http": 80, "https": 443}
+_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110, a field name
+_NOT_OURS = {"host", "content-length", "transfer-encoding", "connection", "accept-encoding", "authorization"}
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """One URL that takes POST requests.
+
+    `reader` names how answers are read. `key` is the name of the environment variable that holds the secret,
+    never the secret, and `key_field` where it goes; `ca` a file with the certificates to trust.
+    """
+
+    scheme: str
+    host: str
+    port: int
+    path: str
+    reader: str
+    stream: bool = False
+    key: str = ""
+    key_field: str = "Authorization"
+    headers: tuple[tuple[str, str], ...] = ()
+    ca: str = ""
+    select: tuple[str | int, ...] = ()  # json: the way to the output
+
+    @property
+    def authority(self) -> str:
+        """Host and port as the Host field names them."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return host if self.port == _PORTS[self.scheme] else f"{host}:{self.port}"
+
+    @property
+    def url(self) -> str:
+        """The whole address, for people."""
+        return f"{self.scheme}://{self.authority}{self.path}"
+
+    def hidden(self) -> str:
+        """Give the secret, so that an answer that repeats it can be kept out of every record; "" for none."""
+        return secret(self.key) if self.key else ""
+
+    def head(self) -> bytes:
+        """Give the start of every request, up to where Content-Length and the body differ.
+
+        Reads the secret from the environment. Raises `ProvisionError` when it is not there.
+        """
+        accept = "text/event-stream" if self.stream else "application/json"
+        lines = [
+            f"POST {self.path} HTTP/1.1",
+            f"Host: {self.authority}",
+            "Content-Type: application/json",
+            f"Accept: {accept}",
+            "Accept-Encoding: identity",  # what is compressed is not read, so that no bomb is unpacked
+            "User-Agent: pytest-procure",
+            *(f"{name}: {value}" for name, value in self.headers),
+        ]
+        if self.key:
+            scheme = "Bearer " if self.key_field.lower() == "authorization" else ""
+            lines.append(f"{self.key_field}: {scheme}{secret(self.key)}")
+        return ("\r\n".join(lines) + "\r\n").encode("latin-1")
+
+    def as_dict(self) -> dict[str, Any]:
+        """Give all of it as plain JSON data."""
+        return asdict(self)
+
+    @classmethod
+    def of(cls, plain: dict[str, Any]) -> Target:
+        """Read what `as_dict` gave, also after it was JSON."""
+        headers = tuple((name, value) for name, value in plain["headers"])
+        return cls(**{**plain, "headers": headers, "select": tuple(plain["select"])})
+
+
+def parse_url(url: str, *, what: str) -> SplitResult:
+    """Check an address. Raises `DeclarationError`; what it quotes holds no user name and no password."""
+    try:
+        split = urlsplit(url)
+        port, host = split.port, split.hostname
+    except (ValueError, AttributeError):
+        raise DeclarationError(f"the URL of {what} cannot be read; expected `https://host/v1`") from None
+    if split.username is not None or split.password is not None:
+        raise DeclarationError(f"the URL of {what} holds a user name or a password; expected `key_env=NAME`")
+    printable = url.isascii() and url.isprintable() and " " not in url
+    if split.scheme not in _PORTS or not host or port == 0 or not printable:
+        raise DeclarationError(f"the URL of {what} is {url!r}; expected for example `https://host/v1`")
+    if split.query or split.fragment:
+        raise DeclarationError(f"the URL of {what} holds a query or a fragment; expected `https://host/v1`")
+    return split
+
+
+def target_at(split: SplitResult, path: str, **more: Any) -> Target:
+    """Make a target from a checked address."""
+    host = split.hostname or ""
+    return Target(split.scheme, host, split.port or _PORTS[split.scheme], path, **more)
+
+
+def checked_headers(headers: dict[str, str], *, what: str) -> tuple[tuple[str, str], ...]:
+    """Check header fields that an author adds. Raises `DeclarationError`; values are never quoted."""
+    for name, value in headers.items():
+        if not isinstance(name, str) or not _TOKEN.fullmatch(name):
+            raise DeclarationError(f"{what}: `{name!r}` is no name of a header field")
+        if name.lower() in _NOT_OURS:
+            raise DeclarationError(f"{what}: the header field `{name}` is set by the driver; leave it out")
+        if not isinstance(value, str) or not value.isascii() or not value.isprintable():
+            raise DeclarationError(f"{what}: the header field `{name}` has a value that is no plain text")
+    return tuple(headers.items())
+
+
+def secret(name: str) -> str:
+    """Read a key from the environment. Raises `ProvisionError`, which names the variable alone."""
+    value = os.environ.get(name, "")
+    if not value:
+        raise ProvisionError(f"the environment variable `{name}` is not set; it holds the endpoint's key")
+    if not value.isascii() or not value.isprintable():
+        raise ProvisionError(f"the environment variable `{name}` holds what can be no key")
+    return value
+
+
+def refuse_proxy(target: Target) -> None:
+    """Raise `ProvisionError` where the environment sends this address through a proxy.
+
+    A proxy's time would be measured as the candidate's. This machine's own addresses never take one.
+    """
+    if _is_own(target.host):
+        return
+    proxies = getproxies_environment()
+    chosen = target.scheme if target.scheme in proxies else "all"
+    if chosen in proxies and not proxy_bypass(target.host, proxies):
+        raise ProvisionError(
+            f"the environment sends {target.scheme}://{target.host} through a proxy "
+            f"(`{chosen.upper()}_PROXY`), whose time would be measured as the candidate's; "
+            f"unset it, or add {target.host} to `NO_PROXY`"
+        )
+
+
+def _is_own(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

@@ -1,0 +1,164 @@
+"""Endpoints that speak OpenAI's protocol: chat, completions, embeddings; hosted, or a server of one's own."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+from pytest_procure.errors import DataError, DeclarationError, ProvisionError, unknown
+
+from .endpoints.loaded import LoadedHttp, checked_sending
+from .endpoints.target import checked_headers, parse_url, refuse_proxy, secret, target_at
+
+Kind = Literal["chat", "completions", "embeddings"]
+
+_PATHS = {"chat": "/chat/completions", "completions": "/completions", "embeddings": "/embeddings"}
+_SET_BY_US = ("model", "messages", "prompt", "input", "stream", "stream_options")
+
+
+@dataclass(frozen=True, slots=True)
+class OpenAIEndpoint:
+    """Declares an endpoint at `url` (`https://host/v1`) that serves `model`.
+
+    `kind` is "chat", "completions" or "embeddings". A sample is a text, or for chat a list of messages. With
+    `stream` the answer comes token by token, and TTFT and ITL can be measured. `options` go into every
+    request as they are (`{"max_tokens": 64, "temperature": 0}`).
+
+    The key is read from the environment variable `key_env`, and stands nowhere else; `key_header` is the
+    field it is sent in. `headers` are further fields, whose values are not disclosed. `ca_file` names
+    certificates to trust, relative to the conftest.
+
+    `connections`: most at once. `retries`: further attempts after HTTP 408, 409, 429, 5xx or a broken
+    connection, at the time that Retry-After names; they are counted, and latency runs on. `count_tokens`
+    counts the tokens of an output, beside what the endpoint reports.
+    """
+
+    url: str
+    _: KW_ONLY
+    model: str
+    kind: Kind = "chat"
+    stream: bool = True
+    key_env: str = ""
+    key_header: str = "Authorization"
+    options: Mapping[str, Any] = field(default_factory=dict)
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    ca_file: str | Path = ""
+    connections: int = 256
+    retries: int = 0
+    load_processes: int = 1
+    count_tokens: Callable[[str], int] | None = None
+
+    remote: ClassVar[bool] = True  # what answers runs elsewhere: nothing is there to be hosted
+
+    def __post_init__(self) -> None:
+        what = "an OpenAIEndpoint"
+        parse_url(self.url, what=what)
+        if self.kind not in _PATHS:
+            raise DeclarationError(unknown("kind of OpenAIEndpoint", str(self.kind), _PATHS))
+        if not isinstance(self.model, str) or not self.model:
+            raise DeclarationError(f"`model={self.model!r}` of {what}; expected the model's name")
+        for name in _SET_BY_US:
+            if name in self.options:
+                raise DeclarationError(
+                    f"`options` of {what} hold `{name}`, which is set by the request itself"
+                )
+        try:
+            json.dumps(dict(self.options), allow_nan=False)
+        except (TypeError, ValueError) as error:
+            raise DeclarationError(f"`options` of {what} are no plain JSON data: {error}") from None
+        checked_headers(
+            {self.key_header: "", **self.headers} if self._own_field else dict(self.headers), what=what
+        )
+        self._sending()
+
+    @property
+    def _own_field(self) -> bool:
+        return self.key_header.lower() != "authorization"
+
+    def _sending(self) -> Any:
+        return checked_sending(
+            connections=self.connections,
+            retries=self.retries,
+            load_processes=self.load_processes,
+            count_tokens=self.count_tokens,
+            what="an OpenAIEndpoint",
+        )
+
+    def load(self, base: Path) -> LoadedHttp:
+        """Check what can be checked without asking. Raises `ProvisionError` for what is missing here."""
+        need_extra("OpenAIEndpoint")
+        if self.key_env:
+            secret(self.key_env)
+        split = parse_url(self.url, what="an OpenAIEndpoint")
+        target = target_at(
+            split,
+            split.path.rstrip("/") + _PATHS[self.kind],
+            reader=self.kind,
+            stream=self.stream and self.kind != "embeddings",
+            key=self.key_env,
+            key_field=self.key_header,
+            headers=tuple(self.headers.items()),
+            ca=certificates(base, self.ca_file),
+        )
+        refuse_proxy(target)
+        disclosed = {
+            "runtime": "OpenAI-compatible endpoint",
+            "model": self.model,
+            "kind": self.kind,
+            "options": dict(self.options),
+        }
+        return LoadedHttp(target, self._sending(), self._body, disclosed)
+
+    def _body(self, item: Any) -> bytes:
+        """Write a request's body."""
+        asked: dict[str, Any] = {"model": self.model, **self.options}
+        if self.kind == "chat":
+            asked["messages"] = _messages(item)
+        else:
+            if not isinstance(item, str):
+                raise DataError(f"a sample for {self.kind} is a {type(item).__name__}; expected a text")
+            asked["prompt" if self.kind == "completions" else "input"] = item
+        if self.stream and self.kind != "embeddings":
+            asked |= {"stream": True, "stream_options": {"include_usage": True}}
+        try:
+            return json.dumps(asked, ensure_ascii=False, allow_nan=False).encode()
+        except (TypeError, ValueError) as error:
+            raise DataError(f"a sample is no plain JSON data: {error}") from None
+
+
+def _messages(item: Any) -> list[Any]:
+    if isinstance(item, str):
+        return [{"role": "user", "content": item}]
+    if isinstance(item, Sequence) and item and all(isinstance(each, Mapping) for each in item):
+        return [dict(each) for each in item]
+    raise DataError(
+        f"a sample for chat is a {type(item).__name__}; expected a text, or a list of messages, as in "
+        '[{"role": "user", "content": "..."}]'
+    )
+
+
+def certificates(base: Path, file: str | Path) -> str:
+    """Find a file of certificates; "" for none. Raises `ProvisionError` where it is not there."""
+    if not file:
+        return ""
+    found = base / file
+    if not found.is_file():
+        raise ProvisionError(
+            f"there is no file `{file}` with certificates; paths start at the conftest's folder"
+        )
+    return str(found)
+
+
+def need_extra(name: str) -> None:
+    """Raise `ProvisionError` where the extra that drives endpoints is not installed."""
+    try:
+        import httptools  # noqa: F401, PLC0415 - an extra
+        import uvloop  # noqa: F401, PLC0415 - the same
+    except ImportError as error:
+        raise ProvisionError(
+            f"`{name}` needs {error.name}, which is not installed; "
+            "run `pip install 'pytest-procure[endpoint]'`"
+        ) from None

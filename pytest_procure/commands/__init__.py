@@ -1,0 +1,1 @@
+"""The subcommands of `procure` that work on evidence packs, a module each."""

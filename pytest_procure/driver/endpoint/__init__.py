@@ -1,0 +1,9 @@
+"""Drives an endpoint over HTTP from load processes of its own, which share columns with this process.
+
+    drive ──► plan (bodies, order, schedule) ──► crew ══spawn══► process ──► load ──► connections
+      ▲                                            │                          │
+      └── log, audit ◄── outcome ◄── columns ◄═════╧═══ shared memory ◄═══════╧── settle
+
+What runs in a load process (`process`, `load`, `connection`, `settle`, `alarm`, `columns`) imports neither
+numpy nor pytest, so that it starts quickly and collects no garbage.
+"""

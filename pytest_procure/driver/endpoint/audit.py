@@ -1,0 +1,211 @@
+"""The audit of a run against an endpoint: what the load processes measured of themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pytest_procure.backends.endpoints.failure import Failure
+from pytest_procure.driver.arrivals import Arrivals, arrivals_of, law_of
+from pytest_procure.driver.audit import KEPT_UP, Audit, Worked, audit
+from pytest_procure.driver.limits import Limits
+from pytest_procure.driver.log import Int64, RequestLog
+from pytest_procure.driver.readings import Readings
+from pytest_procure.scenarios import is_steady
+
+if TYPE_CHECKING:  # it takes the extra [endpoint], which whoever reads an audit may not have
+    from .plan import Plan
+
+#: A load process that computes for more of the time has no time left to stamp what arrives when it arrives.
+CPU_SHARE = 0.9
+#: All connections in use, and queries waiting, for more of the time than this is worth telling.
+PINNED_SHARE = 0.01
+#: A backlog has grown when it is longer by more than an endpoint may well serve side by side, and more than
+#: what comes in while any machine between here and there is busy with something else.
+_AT_ONCE, _HICCUP_S = 8, 0.05
+#: Fewer looks at the loop than this have no 1 in 100.
+_LEAST_LOOKS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class EndpointAudit(Audit):
+    """What is measured beside the rest: a load process late, busy, waiting or gone is the harness's fault.
+
+    Send lag counts from when a query was due and a connection was free. `loop_lag` is how late a load
+    process came to look at the clock every 10 ms, so how late it may have stamped what arrived.
+    """
+
+    load_processes: int = 1
+    load_cpu_share: float = 0.0  # the busiest load process, of the window
+    loop_lag_p50_ns: int | None = None
+    loop_lag_p99_ns: int | None = None
+    loop_lag_max_ns: int | None = None
+    lost_processes: tuple[str, ...] = ()  # load processes that ended without a report, and why
+    connections: int = 0  # at most
+    connections_opened: int = 0  # in the window
+    connections_closed_early: int = 0  # answers that broke off
+    unasked_for: int = 0  # connections on which bytes came that nothing had asked for
+    pinned_share: float = 0.0  # of the window, all connections in use and queries waiting
+    retried: int = 0  # attempts beyond the first
+
+    def faults(self, tightest_bar_ns: int | None = None) -> tuple[str, ...]:
+        """Tell the harness's own faults, each with its mend. `tightest_bar_ns`: the least latency bar."""
+        allowed = self.limits.lag_ns(tightest_bar_ns)
+        told = []
+        if self.send_lag_p99_ns is not None and self.send_lag_p99_ns > allowed:
+            told.append(
+                f"while a connection was free, 1 request in 100 was sent {_ms(self.send_lag_p99_ns)} late or "
+                f"more (allowed: {_ms(allowed)}); run on a machine with nothing else to do"
+            )
+        if self.loop_lag_p99_ns is not None and self.loop_lag_p99_ns > allowed:
+            told.append(
+                f"a load process looked at the clock {_ms(self.loop_lag_p99_ns)} late 1 time in 100 "
+                f"(allowed: {_ms(allowed)}), so answers were stamped late; give it a processor of its own, "
+                "or raise `load_processes=`"
+            )
+        if self.load_cpu_share > CPU_SHARE:
+            told.append(
+                f"a load process computed {self.load_cpu_share:.0%} of the time (allowed: {CPU_SHARE:.0%}); "
+                "raise `load_processes=`, or ask for less traffic"
+            )
+        if self.run_delay_share is not None and self.run_delay_share > self.limits.run_delay:
+            told.append(
+                f"a load process waited for a processor {self.run_delay_share:.0%} of the time (allowed: "
+                f"{self.limits.run_delay:.0%}); end other programs, or give the run processors of its own"
+            )
+        told += [f"a load process was lost: {why}" for why in self.lost_processes]
+        if stepped := self._stepped():
+            told.append(stepped)
+        told += self._irregular()
+        return tuple(told)
+
+    def candidate_notes(self) -> tuple[str, ...]:
+        """Tell what the driver saw of the endpoint, which stands against it."""
+        told, seen = [], self.candidate
+        if self.backlog_grew:
+            told.append(
+                f"the backlog grew: on average {seen.waiting_first_third:.3g} requests waited for an answer "
+                f"in the first third of the run and {seen.waiting_last_third:.3g} in the last"
+            )
+        if seen.rate_is_declared and seen.completed < KEPT_UP * seen.offered:
+            told.append(
+                f"the endpoint never kept up: it answered {seen.completed:,} of {seen.offered:,} requests"
+            )
+        if seen.rate_is_declared and seen.unsent:
+            told.append(
+                f"{seen.unsent:,} requests were never sent: all {self.connections:,} connections were in use"
+            )
+        if seen.never_settled:
+            told.append(
+                f"the run never settled: requests of its last third took {seen.slower_share:.0%} longer than "
+                f"those of its first"
+            )
+        if self.pinned_share > PINNED_SHARE:
+            told.append(
+                f"all {self.connections:,} connections were in use, and requests waited for one, "
+                f"{self.pinned_share:.0%} of the time"
+            )
+        if self.retried:
+            told.append(f"{self.retried:,} further attempts were made after a refusal or a broken connection")
+        if self.connections_closed_early:
+            told.append(f"{self.connections_closed_early:,} answers broke off: the connection was closed")
+        if self.unasked_for:
+            told.append(f"on {self.unasked_for:,} connections came bytes that no request had asked for")
+        return tuple(told)
+
+    @property
+    def backlog_grew(self) -> bool:
+        """Whether more and more requests waited for their answers, and more than stand side by side."""
+        first, last = self.candidate.waiting_first_third, self.candidate.waiting_last_third
+        if not self.candidate.rate_is_declared or first is None or last is None:
+            return False
+        growth = self.limits.backlog_growth
+        return last > growth * max(first, 1.0) and last - first > self.candidate.at_once
+
+
+def endpoint_audit(  # noqa: PLR0913 - what was seen on all sides of the window
+    log: RequestLog,
+    plan: Plan,
+    *,
+    before: Readings,
+    after: Readings,
+    reports: Sequence[dict[str, Any]],
+    lost: Sequence[str],
+    worked: Worked,
+    limits: Limits,
+) -> EndpointAudit:
+    """Judge the load processes by their reports, the send lag by its column, and the rest by the log."""
+    cpu = sum(report["cpu_ns"] for report in reports)
+    after = replace(after, own_cpu_ns=after.own_cpu_ns + cpu)  # load processes are no strangers
+    plain = audit(log, plan.scenario, before=before, after=after, worked=worked, limits=limits)
+    lag = plan.table["lag"][plan.table["lag"] >= 0]
+    late: Int64 = np.array([ns for report in reports for ns in report["lateness_ns"]], dtype=np.int64)
+    assert log.wire is not None, "an endpoint's log has it"
+    first, last = _thirds(log, plan)
+    last_due = int(log.scheduled[-1]) if len(log) else 0
+    backlog = int(np.count_nonzero(~log.answered | (log.completed > last_due)))
+    candidate = replace(
+        plain.candidate,
+        completed=int(np.count_nonzero(log.answered)),
+        backlog=backlog if plan.scenario.rate_is_declared else 0,
+        waiting_first_third=first,
+        waiting_last_third=last,
+        at_once=max(_AT_ONCE, round(plan.rate * _HICCUP_S)),
+    )
+    known = {field.name: getattr(plain, field.name) for field in fields(Audit)}
+    known |= {
+        "sends": len(lag),
+        "send_lag_p50_ns": _quantile(lag, 0.5),
+        "send_lag_p99_ns": _quantile(lag, 0.99),
+        "send_lag_max_ns": _quantile(lag, 1.0),
+        "run_delay_share": max((r["run_delay_ns"] / max(1, r["window_ns"]) for r in reports), default=None),
+        "arrivals_sent": _sent(log, plan),
+        "candidate": candidate,
+    }
+    enough = len(late) >= _LEAST_LOOKS
+    return EndpointAudit(
+        **known,
+        load_processes=plan.processes,
+        load_cpu_share=max((r["cpu_ns"] / max(1, r["window_ns"]) for r in reports), default=0.0),
+        loop_lag_p50_ns=_quantile(late, 0.5),
+        loop_lag_p99_ns=_quantile(late, 0.99) if enough else None,
+        loop_lag_max_ns=_quantile(late, 1.0),
+        lost_processes=tuple(lost),
+        connections=plan.connections,
+        connections_opened=sum(report["opened"] for report in reports),
+        unasked_for=sum(report["unasked_for"] for report in reports),
+        connections_closed_early=int(np.count_nonzero(log.wire.failure == Failure.RESET)),
+        pinned_share=max((r["pinned_ns"] / max(1, r["window_ns"]) for r in reports), default=0.0),
+        retried=int(log.wire.retries.sum()),
+    )
+
+
+def _thirds(log: RequestLog, plan: Plan) -> tuple[float | None, float | None]:
+    """Count for each request how many were due before it and had not ended then: means of two thirds."""
+    third = len(log) // 3 if is_steady(plan.scenario) else 0
+    if not third:
+        return None, None
+    ended = np.sort(log.completed[log.completed >= 0])
+    waiting: Int64 = np.arange(len(log)) - np.searchsorted(ended, log.scheduled, side="right")
+    waiting = np.maximum(waiting, 0)
+    return float(waiting[:third].mean()), float(waiting[-third:].mean())
+
+
+def _sent(log: RequestLog, plan: Plan) -> Arrivals | None:
+    """Hold the times at which requests reached a free connection against the scenario's law."""
+    law, lag = law_of(plan.scenario), plan.table["lag"][: len(log)]
+    if law is None or (lag < 0).any():
+        return None
+    return arrivals_of(np.sort(log.scheduled + lag), law)
+
+
+def _quantile(values: Int64, share: float) -> int | None:
+    """Nearest rank."""
+    return int(np.quantile(values, share, method="inverted_cdf")) if len(values) else None
+
+
+def _ms(ns: int) -> str:
+    return f"{ns / 1e6:.3g} ms"

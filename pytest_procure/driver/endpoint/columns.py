@@ -1,0 +1,78 @@
+"""The columns that this process and the load processes share: anonymous memory, one row a query.
+
+Rows are written by the load process whose part of the schedule they are. What a query has any number of
+(token times, output bytes) lies in stores, one of each a load process; the row says where.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+from collections.abc import Iterator
+from typing import Literal
+
+Code = Literal["q", "i", "I", "H", "B"]
+
+#: name -> (type code of `array`, bytes, what stands there until something happened)
+LAYOUT: dict[str, tuple[Code, int, int]] = {
+    "scheduled": ("q", 8, 0),  # ns from the origin
+    "sent": ("q", 8, -1),  # ns from the origin, the first attempt
+    "lag": ("q", 8, -1),  # ns from when a connection was free and the query was due
+    "headers": ("q", 8, -1),  # ns from the origin, the last attempt, like all below
+    "ended": ("q", 8, -1),  # last byte, or when it was given up
+    "token_start": ("q", 8, 0),  # in the store of token times
+    "output_start": ("q", 8, 0),  # in the store of outputs
+    "item": ("i", 4, 0),  # which body it sends
+    "output_size": ("i", 4, 0),
+    "chunks": ("i", 4, -1),  # events with tokens, so also token times; -1: no stream
+    "input_tokens": ("i", 4, -1),
+    "output_tokens": ("i", 4, -1),
+    "cached_tokens": ("i", 4, -1),
+    "received": ("I", 4, 0),  # bytes, over all attempts
+    "http": ("H", 2, 0),  # status
+    "text": ("H", 2, 0),  # which of the load process's messages, from 1
+    "failure": ("B", 1, 0),
+    "retries": ("B", 1, 0),
+    "good": ("B", 1, 0),  # 1: answered and read
+}
+#: For each load process: begun, ended, time of the last end (absolute ns).
+CONTROL = 3
+
+Columns = dict[str, memoryview]
+
+
+def size(rows: int) -> int:
+    """Count the bytes of all columns."""
+    return sum(_padded(rows * width) for _, width, _ in LAYOUT.values())
+
+
+def places(rows: int) -> Iterator[tuple[str, Code, int, int]]:
+    """Give name, type code, first byte and end of each column."""
+    offset = 0
+    for name, (code, width, _) in LAYOUT.items():
+        yield name, code, offset, offset + rows * width
+        offset += _padded(rows * width)
+
+
+def views(memory: mmap.mmap, rows: int) -> Columns:
+    """Give the columns as memoryviews, which cost a third of a numpy store."""
+    whole = memoryview(memory)
+    return {name: whole[first:end].cast(code) for name, code, first, end in places(rows)}
+
+
+def shared(name: str, length: int = 0) -> int:
+    """Make anonymous memory that a child may inherit; a file descriptor."""
+    descriptor = os.memfd_create(f"procure-{name}")
+    if length:
+        os.ftruncate(descriptor, length)
+    return descriptor
+
+
+def mapped(descriptor: int) -> mmap.mmap | None:
+    """Map all of it; None where it is empty."""
+    length = os.fstat(descriptor).st_size
+    return mmap.mmap(descriptor, length) if length else None
+
+
+def _padded(length: int) -> int:
+    return -(-length // 8) * 8

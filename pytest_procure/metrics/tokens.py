@@ -1,0 +1,86 @@
+"""Times and counts of tokens, from an endpoint's log.
+
+ttft   time to first token: from the scheduled time to the first event that carries a token; one a request
+itl    inter-token latency: from one arrival of tokens to the next; one a gap. What arrives together has no
+       gap between, so no time shorter than an arrival is claimed
+tpot   time per output token: (last token - first token) / (tokens - 1); one a request of two tokens or more
+
+Tokens are those of the buyer's own count where there is one, else those that the endpoint reports, else the
+events that carried some.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pytest_procure.driver.log import Int64, RequestLog, Wire
+
+from .measurement import NEVER
+
+#: What one value of each stands for.
+UNITS = {"latency": "requests", "ttft": "requests", "itl": "gaps between tokens", "tpot": "requests"}
+
+
+def absent(log: RequestLog) -> str:
+    """Say why tokens have no times; nothing where they have."""
+    if log.wire is None:
+        return "the backend is no endpoint that streams, so its tokens have no times"
+    whole = int(np.count_nonzero(log.ok & ~log.wire.streamed))
+    if whole:
+        return f"{whole:,} of {int(log.ok.sum()):,} good answers came in one piece, not as a stream"
+    return ""
+
+
+def times_of(family: str, log: RequestLog) -> Int64:
+    """Give the values of `ttft`, `itl` or `tpot` in send order, ns; `NEVER` where the request failed.
+
+    A failed request counts in `itl` for as many gaps as the median good one has: its own never came.
+    """
+    wire = log.wire
+    assert wire is not None, "`absent` was asked"
+    if family == "ttft":
+        return np.where(log.ok, wire.first_token - log.scheduled, NEVER)
+    return _gaps(log, wire) if family == "itl" else _per_token(log, wire)
+
+
+def output_tokens(log: RequestLog) -> Int64 | None:
+    """Give the output tokens of each request, `(n,)`; None where those of a good one are not known."""
+    n = len(log)
+    known: Int64 = np.full(n, -1, dtype=np.int64)
+    if log.wire is not None:
+        known = log.wire.chunks.astype(np.int64)
+    if log.output_tokens is not None:
+        by_query = log.output_tokens.reshape(n, -1)
+        reported = np.where((by_query >= 0).all(axis=1), by_query.sum(axis=1), -1)
+        known = np.where(reported >= 0, reported, known)
+    if log.wire is not None:
+        known = np.where(log.wire.counted >= 0, log.wire.counted, known)
+    return None if (known[log.ok] < 0).any() else known
+
+
+def _gaps(log: RequestLog, wire: Wire) -> Int64:
+    sizes = np.diff(wire.token_starts)
+    of = np.repeat(np.arange(len(log)), sizes)
+    steps = np.diff(wire.token_times)
+    # Steps between two requests are none, and neither are those of tokens that came together.
+    real = (np.diff(of) == 0) & (steps > 0) & log.ok[of[:-1]] if len(of) else np.empty(0, dtype=np.bool_)
+    owner, values = of[1:][real], steps[real]
+    counts = np.bincount(owner, minlength=len(log))[log.ok]
+    lost = max(1, int(np.median(counts))) if len(counts) else 1
+    failed = np.repeat(np.flatnonzero(~log.ok), lost)
+    owner = np.concatenate([owner, failed])
+    values = np.concatenate([values, np.full(len(failed), NEVER)])
+    result: Int64 = values[np.argsort(owner, kind="stable")]
+    return result
+
+
+def _per_token(log: RequestLog, wire: Wire) -> Int64:
+    tokens = output_tokens(log)
+    if tokens is None:
+        tokens = wire.chunks.astype(np.int64)
+    several: NDArray[np.bool_] = log.ok & (tokens > 1)
+    spread = wire.last_token - wire.first_token
+    values = np.where(several, spread // np.maximum(tokens - 1, 1), NEVER)
+    result: Int64 = values[several | ~log.ok]
+    return result

@@ -1,0 +1,55 @@
+"""Shares over strata that count by the parts they have in production."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pytest_procure.datasets import DatasetSlice
+from pytest_procure.datasets.seats import LEAST
+from pytest_procure.stats import stratified_mean
+
+from .execution import Execution
+from .failures import serial_effect
+from .measurement import Share
+
+
+def weighting_fault(run: Execution) -> str:
+    """Say why a weighted share cannot be told from what was asked, or nothing."""
+    if run.slice.weights is None:
+        return ""
+    names, codes = _strata(run.slice)
+    asked = np.bincount(codes[np.unique(run.items)], minlength=len(names))
+    for name, count in zip(names, asked.tolist(), strict=True):
+        if count < LEAST:
+            return f"the run asked {count} samples of `{name}`; a weighted share takes {LEAST} or more"
+    return ""
+
+
+def weighted_share(
+    scores: NDArray[np.float64], items: NDArray[np.int64], chosen: DatasetSlice, failed: NDArray[np.bool_]
+) -> Share:
+    """Give the share in production with its design effect: an item asked often is one, at its mean score.
+
+    `n` is the number of different items. Their part of the slice is that of production but for rounding, so
+    the effect is near 1; it is never taken as less.
+    """
+    assert chosen.weights is not None, "the caller has looked"
+    names, codes = _strata(chosen)
+    asked, place = np.unique(items, return_inverse=True)
+    means = np.bincount(place, weights=scores) / np.bincount(place)
+    parts = [chosen.weights[name] for name in names]
+    found = stratified_mean(np.clip(means, 0.0, 1.0), codes[asked], parts)
+    effect, df = max(found.design_effect, 1.0), found.df
+    # Failures under load come in rows, whatever is asked.
+    serial, serial_df = serial_effect(np.repeat(failed, len(scores) // len(failed)))
+    if serial > effect and serial_df is not None:
+        effect, df = serial, serial_df
+    n = len(asked)
+    return Share(found.mean * n, n, effect, max(df, 1), weighted=True)
+
+
+def _strata(chosen: DatasetSlice) -> tuple[list[str], NDArray[np.intp]]:
+    assert chosen.strata is not None, "a weighted slice has strata"
+    names, codes = np.unique(chosen.strata, return_inverse=True)
+    return names.tolist(), codes

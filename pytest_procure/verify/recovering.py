@@ -1,0 +1,53 @@
+"""Recovering: what a killed session left becomes a pack, which says that it is partial."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from pytest_procure.errors import EvidenceError
+from pytest_procure.evidence import manifest, pack, plain
+from pytest_procure.evidence.partial import settle
+from pytest_procure.evidence.session_file import record_of
+from pytest_procure.telemetry.environment import environment
+
+from .recomputing import Pack, judged
+
+MARK = "The session was killed before its end; this pack was recovered from what it left, and is partial."
+
+
+def recover(folder: Path) -> list[str]:
+    """Finish a killed session's folder as a pack; give what there is to say about it, a line each.
+
+    Tests that were over are judged as they were. The one that was under way leaves its rows as a partial run,
+    which decides nothing; it and all that never began are not tested. Raises `EvidenceError` for a folder
+    that is finished, or that no session of ours has left.
+    """
+    if not (folder / pack.SESSION).is_file():
+        raise EvidenceError(
+            f"{folder} holds no {pack.SESSION}: no session with `--procure-report` began there"
+        )
+    if (folder / manifest.MANIFEST).exists():
+        raise EvidenceError(f"{folder} is a finished pack; `procure verify {folder}` checks it")
+    pack.check(folder)
+    told = [MARK, *(each.said for each in settle(folder))]
+    found = Pack(folder)
+    session = found.session()
+    newest = max((folder / path).stat().st_mtime for path in found.paths)
+    finished = datetime.fromtimestamp(newest, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+    session = replace(session, finished=finished, notes=(*session.notes, *told))
+    there = found.data(pack.ENVIRONMENT) if pack.ENVIRONMENT in found.paths else environment()
+    results, right = judged(found.trials())
+    failed = {result["test"] for result in results if result["verdict"] not in {"accept", "waived"}}
+    received = {result["test"] for result in results}
+    session = replace(
+        session, gate=replace(session.gate, failed=failed, received=received, disclosed=found.disclosed())
+    )
+    record = json.loads(plain.dumps(record_of(session, results, there, right=right)))
+    from pytest_procure.report.outputs import outputs  # noqa: PLC0415 - only what is recovered is rendered
+
+    files = {name: text.encode("utf-8") for name, text in outputs(record).items()}
+    pack.write(folder, session, record, files)
+    return [*told, record["outcome"]["sentence"], f"report: {folder / pack.REPORT}"]

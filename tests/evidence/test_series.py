@@ -1,0 +1,97 @@
+"""Which run of a requirement decides, and at what risk a further one is judged."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_procure.bars import declare_bar
+from pytest_procure.decision import Policy
+from pytest_procure.evidence.ledger import Chain
+from pytest_procure.evidence.series import measured_part, number, refusal, runs, sealed_specs, series
+from pytest_procure.verdict import policy_of
+
+
+def chain(*events):
+    """Make a chain of (event, run, more)."""
+    entries = [
+        {"event": event, "run": run, "time": f"2026-11-{place + 1:02}T10:00:00Z", **more}
+        for place, (event, run, more) in enumerate(events)
+    ]
+    return Chain(tuple(entries), tuple("0" for _ in entries))
+
+
+def begin(run, *, requirement="r", digest="d", kind="run", reason=""):
+    told = {
+        "requirement": requirement,
+        "candidate": "c",
+        "candidate_digest": digest,
+        "kind": kind,
+        "spec": "s",
+    }
+    return ("begin", run, {**told, "reason": reason})
+
+
+def done(run, verdict="reject", **more):
+    return [begin(run, **more), ("measured", run, {}), ("end", run, {"verdict": verdict})]
+
+
+def test_a_run_is_complete_once_all_is_measured_whatever_becomes_of_it():
+    told = runs(chain(begin("1"), ("measured", "1", {}), begin("2")))
+    assert [(run["id"], run["state"], run["verdict"]) for run in told] == [
+        ("1", "complete", ""),
+        ("2", "aborted", ""),
+    ]
+
+
+def test_a_series_is_of_one_requirement_on_one_candidate_digest_without_screenings():
+    told = chain(*done("1"), *done("2", requirement="q"), *done("3", digest="e"), *done("4", kind="screen"))
+    assert [run["id"] for run in series(told, "r", "d")] == ["1"]
+
+
+def test_the_first_run_needs_no_reason():
+    assert refusal([], "") == ""
+
+
+def test_a_run_after_a_complete_one_needs_a_reason():
+    earlier = series(chain(*done("1"), *done("2", "accept")), "r", "d")
+    assert "this would be run 3" in refusal(earlier, "")
+    assert "(2026-11-01: reject)" in refusal(earlier, "")  # the first decides, not the last
+    assert refusal(earlier, "the room was too warm") == ""
+
+
+def test_a_run_after_an_aborted_one_needs_a_reason_and_keeps_its_number():
+    earlier = series(chain(begin("1")), "r", "d")
+    assert "did not come to its end" in refusal(earlier, "")
+    assert number(earlier) == 1
+
+
+def test_complete_runs_count():
+    assert number(series(chain(*done("1"), begin("2"), *done("3")), "r", "d")) == 3
+
+
+@given(st.integers(1, 40), st.floats(1e-6, 0.49))
+def test_all_runs_together_have_less_than_twice_the_consumers_risk(k, risk):
+    policy = Policy(consumer_risk=risk)
+    total = sum(policy.of_run(run).consumer_risk for run in range(1, k + 1))
+    assert total < 2 * risk or total == pytest.approx(2 * risk)
+
+
+@given(st.integers(1, 20), st.integers(1, 20))
+def test_a_policy_of_a_run_does_not_depend_on_the_way_there(first, second):
+    assert Policy().of_run(first).of_run(second) == Policy().of_run(second)
+
+
+def test_a_bars_own_risk_falls_with_the_run_too():
+    bar = declare_bar("accuracy", at_least=0.9, consumer_risk=0.02)
+    assert policy_of(bar, Policy().of_run(3)).consumer_risk == 0.005
+
+
+def test_a_price_makes_no_other_candidate_and_a_model_does():
+    stated = {"name": "a", "price": {"amount": "1"}, "notes": "", "precision": "fp32"}
+    assert measured_part(stated, {}) == measured_part({**stated, "price": None, "notes": "new"}, {})
+    assert measured_part(stated, {}) != measured_part(stated, {"sha256": "other"})
+
+
+def test_sealed_specs_are_told_the_oldest_first():
+    told = chain(("seal", "", {"spec": "a"}), ("seal", "", {"spec": "b"}))
+    assert [digest for digest, _ in sealed_specs(told)] == ["a", "b"]

@@ -1,0 +1,168 @@
+"""A buyer's suite that asks an endpoint: bars on streams, and what is written down of it."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+MOCK = Path(__file__).parents[2] / "benchmarks" / "mock_endpoint.py"
+KEY = "sk-not-to-be-seen-anywhere-0123456789"
+
+CONFTEST = """
+    import pytest
+    from pytest_procure import Candidate, Dataset, OpenAIEndpoint, TokenPrice
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_procure_candidates():
+        return [Candidate("hosted", backend=OpenAIEndpoint("http://127.0.0.1:{port}/v1", model="mock",
+                          key_env="MOCK_KEY"), price=TokenPrice(input="1 USD", output="2 USD"))]
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_procure_datasets():
+        texts = [f"question {{k}}" for k in range(300)]
+        return {{"questions": lambda: Dataset.from_arrays("questions", inputs=texts,
+                                                        references=[" w0 w1 w2 w3"] * 300)}}
+"""
+
+
+@pytest.fixture
+def serve(monkeypatch):
+    monkeypatch.setenv("MOCK_KEY", KEY)
+    started = []
+
+    def serve(*behaviour):
+        command = [sys.executable, str(MOCK), "tokens=4", *behaviour]
+        started.append(subprocess.Popen(command, stdout=subprocess.PIPE, text=True))
+        return int(started[-1].stdout.readline().split()[1])
+
+    yield serve
+    for process in started:
+        process.terminate()
+        process.wait(10)
+        process.stdout.close()
+
+
+TEST = """
+    @pytest.mark.scenario("server", qps={qps}, count={count}, timeout="60 s")
+    @pytest.mark.dataset_slice("questions")
+    {marks}
+    def test_answers_as_it_is_typed(procure):
+        "Does it begin to answer before the caller gives up?"
+        procure.run()
+"""
+
+
+def ask(suite, port, *marks, qps=150, count=300):
+    suite.conftest(CONFTEST.format(port=port))
+    told = "\n    ".join(f"@pytest.mark.bar({mark})" for mark in marks)
+    suite.tests(TEST.format(marks=told, qps=qps, count=count))
+    return suite.run("--procure-report")
+
+
+def test_a_stream_is_accepted_on_quality_time_and_cost(suite, serve):
+    port = serve("ttft_ms=5", "itl_ms=2")
+    ended = ask(
+        suite,
+        port,
+        '"accuracy", at_least=0.9',
+        '"ttft.p95", at_most="60 s"',
+        '"itl.p95", at_most="60 s"',
+        '"tpot.p95", at_most="60 s"',
+        '"cost_per_request", at_most="0.0001 USD"',
+        qps=250,
+        count=1600,  # so many that a busy machine's rows of small delays do not matter at a far limit
+    )
+    assert ended.status == 0, ended.text
+    (result,) = ended.results.values()
+    assert {finding["metric"] for finding in result["findings"]} >= {"ttft.p95", "itl.p95", "tpot.p95"}
+    (run,) = result["runs"]
+    assert run["stream"]["tokens"]["reported_output"] == 6400
+    assert run["conditions"]["endpoint"].endswith("/v1/chat/completions")
+    assert run["conditions"]["answers_say"]["model"] == ["mock"]
+    assert run["stream"]["ttft_ms"]["p50"] > 0
+    files = sorted(path.name for path in (ended.folder / "runs").iterdir())
+    assert [name.rpartition(".test")[2][-9:] for name in files if name.endswith("tokens.npy")]
+    times = np.load(next((ended.folder / "runs").glob("*.tokens.npy")))
+    assert times.shape == (6400,)
+
+
+def test_cached_tokens_cost_what_the_price_sheet_says(suite, serve):
+    port = serve("cached=2")
+    suite.conftest(
+        CONFTEST.format(port=port).replace('output="2 USD"', 'output="2 USD", cached_input="0.5 USD"')
+    )
+    suite.tests("""
+        @pytest.mark.scenario("single_stream", count=40)
+        def test_it(procure):
+            "What does it cost?"
+            result = procure.run()
+            # 1 fresh and 2 cached tokens in, 4 out
+            assert abs(result.cost_per_request.value - (1 * 1 + 2 * 0.5 + 4 * 2) / 1e6) < 1e-12
+            assert result.cost_per_request <= "0.0001 USD"
+    """)
+    ended = suite.run()
+    assert ended.outcomes.get("passed") == 1, ended.text
+
+
+def test_the_key_is_in_no_file_and_no_line(suite, serve):
+    port = serve("echo_every=2")
+    ended = ask(suite, port, '"accuracy", at_least=0.9')
+    assert ended.status == 1
+    assert "wrong key" in json.dumps(ended.record)
+    assert KEY not in ended.text
+    written = [path for path in suite.path.rglob("*") if path.is_file() and path.suffix != ".pyc"]
+    assert written
+    for path in written:
+        assert KEY.encode() not in path.read_bytes(), path
+
+
+def test_a_document_for_a_stream_has_no_ttft_and_a_bar_on_it_fails_in_words(suite, serve):
+    port = serve("json_for_stream=true")
+    ended = ask(suite, port, '"accuracy", at_least=0.9', '"ttft.p95", at_most="4 s"')
+    assert ended.status == 1
+    assert "not measurable, because 300 of 300 good answers came in one piece" in ended.words
+    (result,) = ended.results.values()
+    found = {finding["metric"]: finding for finding in result["findings"]}
+    assert found["accuracy"]["verdict"] == "accept"
+    assert found["ttft.p95"]["estimate"] is None
+
+
+def test_a_percentile_beyond_the_time_outs_reads_at_least_the_time_out(suite, serve):
+    port = serve("hang_every=10")
+    suite.conftest(CONFTEST.format(port=port))
+    marks = '@pytest.mark.bar("ttft.p95", at_most="500 ms")'
+    suite.tests(TEST.format(marks=marks, qps=150, count=300).replace('timeout="60 s"', 'timeout="1 s"'))
+    ended = suite.run("--procure-report")
+    assert ended.status == 1
+    (result,) = ended.results.values()
+    (finding,) = [each for each in result["findings"] if each["metric"] == "ttft.p95"]
+    assert "≥ 1" in finding["sentence"]
+    assert result["runs"][0]["failures"] == {"timeout": 30}
+
+
+def test_asserts_on_token_times_carry_their_units(suite, serve):
+    port = serve("itl_ms=2")  # without a pause tokens arrive together, and there are no gaps
+    suite.conftest(CONFTEST.format(port=port))
+    suite.tests("""
+        @pytest.mark.scenario("server", qps=250, count=1600)
+        def test_it(procure):
+            "Is it quick?"
+            result = procure.run()
+            assert result.ttft.p95 <= seconds(60)
+            assert result.itl.p95 <= seconds(60)
+            assert result.error_rate <= 0.05
+    """)
+    ended = suite.run()
+    assert ended.outcomes.get("passed") == 1, ended.text
+
+
+def test_without_its_key_an_endpoint_is_not_tested_and_the_variable_is_named(suite, serve, monkeypatch):
+    port = serve()
+    monkeypatch.delenv("MOCK_KEY")
+    ended = ask(suite, port, '"accuracy", at_least=0.9')
+    assert ended.status == 1
+    assert "the environment variable `MOCK_KEY` is not set" in ended.words
+    assert ended.quiet
