@@ -179,7 +179,7 @@ def _runtimes() -> dict[str, Any]:
         found["torch"] = {
             "version": str(torch.__version__),
             "cuda": torch.version.cuda,
-            "cudnn": _asked(lambda: int(torch.backends.cudnn.version())),
+            "cudnn": _asked(torch.backends.cudnn.version),
             "threads": torch.get_num_threads(),
             "config": _asked(lambda: redacted(str(torch.__config__.show()))),
         }
@@ -190,7 +190,7 @@ def _asked(question: Callable[[], Any]) -> Any:
     """Give the answer, or None where this build has none."""
     try:
         return question()
-    except (AttributeError, RuntimeError, OSError):
+    except (AttributeError, RuntimeError, OSError, TypeError, ValueError):
         return None
 
 

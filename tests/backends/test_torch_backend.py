@@ -1,3 +1,4 @@
+import json
 import os
 import pickle
 import sys
@@ -10,6 +11,7 @@ from contract import keeps_the_contract, refuses
 
 from pytest_procure.backends import TorchModule
 from pytest_procure.errors import DeclarationError
+from pytest_procure.telemetry.environment import environment
 
 ROWS = np.array([[1, 2, 9], [7, 1, 1], [0, 5, 4]], dtype=np.float32)
 ROWS.flags.writeable = False  # as a dataset gives them
@@ -294,3 +296,10 @@ def test_pictures_are_laid_out_as_declared(torch, tmp_path):
 def test_the_best_few_are_labels_too(torch, tmp_path):
     loaded = TorchModule(torch.nn.Identity(), decode="top-2").load(tmp_path)
     assert loaded.predict(ROWS) == [[2, 1], [0, 1], [1, 2]]
+
+
+def test_the_environment_tells_how_torch_was_built(torch):
+    told = environment()["runtimes"]["torch"]
+    assert told["version"] == torch.__version__
+    assert told["cuda"] == torch.version.cuda  # None in a build for processors
+    assert json.loads(json.dumps(told)) == told
