@@ -108,7 +108,7 @@ class Audit:
         if self.gc_passes and not self.gc_pause_max_ns:
             times = "once" if self.gc_passes == 1 else f"{self.gc_passes} times"
             told.append(
-                f"the candidate's code ran Python's garbage collector {times}, for {_ms(self.gc_pause_ns)}"
+                f"the candidate's code ran Python's garbage collector {times}, for {in_ms(self.gc_pause_ns)}"
             )
         return tuple(told)
 
@@ -120,8 +120,8 @@ class Audit:
         if self.send_lag_p99_ns is None or self.send_lag_p99_ns <= allowed:
             return ""
         return (
-            f"while a worker was free, 1 query in 100 was sent {_ms(self.send_lag_p99_ns)} late or more "
-            f"(allowed: {_ms(allowed)}); run on a machine with nothing else to do"
+            f"while a worker was free, 1 query in 100 was sent {in_ms(self.send_lag_p99_ns)} late or "
+            f"more (allowed: {in_ms(allowed)}); run on a machine with nothing else to do"
         )
 
     def _starved(self) -> str:
@@ -146,14 +146,15 @@ class Audit:
             return ""
         return (
             f"a thread that is not the candidate's ran Python's garbage collector, for "
-            f"{_ms(self.gc_pause_max_ns)} (allowed: {_ms(self.limits.gc_pause_ns)}); end it before the run"
+            f"{in_ms(self.gc_pause_max_ns)} (allowed: {in_ms(self.limits.gc_pause_ns)}); end it before "
+            f"the run"
         )
 
     def _stepped(self) -> str:
         if not self.clock_stepped:
             return ""
         return (
-            f"the wall clock moved by {_ms(self.clock_step_ns)} against the steady clock: it was set, or "
+            f"the wall clock moved by {in_ms(self.clock_step_ns)} against the steady clock: it was set, or "
             f"the machine slept; turn off suspending, and let a time service set the clock before the run"
         )
 
@@ -207,9 +208,9 @@ def audit(  # noqa: PLR0913 - what was read on both sides of the window, and by 
     scheduled, sent = _arrivals(log, scenario, lag)
     return Audit(
         sends=len(lag),
-        send_lag_p50_ns=_quantile(lag, 0.5),
-        send_lag_p99_ns=_quantile(lag, 0.99),
-        send_lag_max_ns=_quantile(lag, 1.0),
+        send_lag_p50_ns=quantile(lag, 0.5),
+        send_lag_p99_ns=quantile(lag, 0.99),
+        send_lag_max_ns=quantile(lag, 1.0),
         run_delay_share=_share(worked.waited_ns, window),
         worker_cpu_share=_share(worked.ran_ns, window),
         other_threads_share=_share(worked.others.others_ns, window),
@@ -282,10 +283,11 @@ def _share(ns: int | None, window: int) -> float | None:
     return None if ns is None else ns / window
 
 
-def _quantile(values: Int64, share: float) -> int | None:
-    """Nearest rank."""
+def quantile(values: Int64, share: float) -> int | None:
+    """Give a quantile by nearest rank; None of nothing."""
     return int(np.quantile(values, share, method="inverted_cdf")) if len(values) else None
 
 
-def _ms(ns: int) -> str:
+def in_ms(ns: int) -> str:
+    """Write a time in ms, for a sentence."""
     return f"{ns / 1e6:.3g} ms"

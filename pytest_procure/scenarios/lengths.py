@@ -11,7 +11,7 @@ from pytest_procure.units import Quantity, seconds
 from .profiles import expected_by, profile_of
 from .traffic import Traffic
 
-#: Most queries of one run: columns and their copies take about 120 bytes a query, so 1.2 GB.
+#: Most queries of one run: columns and their copies take about 100 bytes a query, so 1 GB.
 MAX_QUERIES = 10_000_000
 #: Most samples of a closed loop that runs for a duration, because its log is preallocated.
 MAX_SAMPLES_BY_DURATION = 1_000_000

@@ -10,7 +10,7 @@ import numpy as np
 
 from pytest_procure.backends.endpoints.failure import Failure
 from pytest_procure.driver.arrivals import Arrivals, arrivals_of, law_of
-from pytest_procure.driver.audit import KEPT_UP, Audit, Worked, audit
+from pytest_procure.driver.audit import KEPT_UP, Audit, Worked, audit, in_ms, quantile
 from pytest_procure.driver.limits import Limits
 from pytest_procure.driver.log import Int64, RequestLog
 from pytest_procure.driver.readings import Readings
@@ -57,13 +57,13 @@ class EndpointAudit(Audit):
         told = []
         if self.send_lag_p99_ns is not None and self.send_lag_p99_ns > allowed:
             told.append(
-                f"while a connection was free, 1 request in 100 was sent {_ms(self.send_lag_p99_ns)} late or "
-                f"more (allowed: {_ms(allowed)}); run on a machine with nothing else to do"
+                f"while a connection was free, 1 request in 100 was sent {in_ms(self.send_lag_p99_ns)} late "
+                f"or more (allowed: {in_ms(allowed)}); run on a machine with nothing else to do"
             )
         if self.loop_lag_p99_ns is not None and self.loop_lag_p99_ns > allowed:
             told.append(
-                f"a load process looked at the clock {_ms(self.loop_lag_p99_ns)} late 1 time in 100 "
-                f"(allowed: {_ms(allowed)}), so answers were stamped late; give it a processor of its own, "
+                f"a load process looked at the clock {in_ms(self.loop_lag_p99_ns)} late 1 time in 100 "
+                f"(allowed: {in_ms(allowed)}), so answers were stamped late; give it a processor of its own, "
                 "or raise `load_processes=`"
             )
         if self.load_cpu_share > CPU_SHARE:
@@ -158,9 +158,9 @@ def endpoint_audit(  # noqa: PLR0913 - what was seen on all sides of the window
     known = {field.name: getattr(plain, field.name) for field in fields(Audit)}
     known |= {
         "sends": len(lag),
-        "send_lag_p50_ns": _quantile(lag, 0.5),
-        "send_lag_p99_ns": _quantile(lag, 0.99),
-        "send_lag_max_ns": _quantile(lag, 1.0),
+        "send_lag_p50_ns": quantile(lag, 0.5),
+        "send_lag_p99_ns": quantile(lag, 0.99),
+        "send_lag_max_ns": quantile(lag, 1.0),
         "run_delay_share": max((r["run_delay_ns"] / max(1, r["window_ns"]) for r in reports), default=None),
         "arrivals_sent": _sent(log, plan),
         "candidate": candidate,
@@ -170,9 +170,9 @@ def endpoint_audit(  # noqa: PLR0913 - what was seen on all sides of the window
         **known,
         load_processes=plan.processes,
         load_cpu_share=max((r["cpu_ns"] / max(1, r["window_ns"]) for r in reports), default=0.0),
-        loop_lag_p50_ns=_quantile(late, 0.5),
-        loop_lag_p99_ns=_quantile(late, 0.99) if enough else None,
-        loop_lag_max_ns=_quantile(late, 1.0),
+        loop_lag_p50_ns=quantile(late, 0.5),
+        loop_lag_p99_ns=quantile(late, 0.99) if enough else None,
+        loop_lag_max_ns=quantile(late, 1.0),
         lost_processes=tuple(lost),
         connections=plan.connections,
         connections_opened=sum(report["opened"] for report in reports),
@@ -200,12 +200,3 @@ def _sent(log: RequestLog, plan: Plan) -> Arrivals | None:
     if law is None or (lag < 0).any():
         return None
     return arrivals_of(np.sort(log.scheduled + lag), law)
-
-
-def _quantile(values: Int64, share: float) -> int | None:
-    """Nearest rank."""
-    return int(np.quantile(values, share, method="inverted_cdf")) if len(values) else None
-
-
-def _ms(ns: int) -> str:
-    return f"{ns / 1e6:.3g} ms"
