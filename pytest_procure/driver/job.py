@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from pytest_procure.backends.protocol import LoadedBackend
+from pytest_procure.isolation.hosted import LoadedHosted
 from pytest_procure.scenarios import (
     Scenario,
     arrivals,
@@ -26,6 +27,7 @@ from .journal import Journal
 from .log import Int64
 from .outcomes import Plan
 from .source import SampleSource, conversations, in_batches_of, in_order
+from .taking import taken, untouched
 from .turns import Turns
 from .workers import in_batches, in_turn, one_by_one
 
@@ -58,6 +60,7 @@ class Job:
         self._turns = turns
         self._source = source
         self._predict = backend.predict
+        self._take = untouched if isinstance(backend, LoadedHosted) else taken
         # Batches are known in advance where queries are sent alone, and offline, where all of them are there.
         if scenario.max_batch == 1 or scenario.name == "offline":
             self._batches = in_batches_of(size * scenario.max_batch, source, self.order)
@@ -137,14 +140,26 @@ class Job:
         if self.schedule is None:
             duration = self.scenario.duration
             limit = None if duration is None else duration.ns
-            return [partial(in_turn, self.board, self._predict, self._inputs(), self.clock, limit)]
+            return [
+                partial(in_turn, self.board, self._predict, self._take, self._inputs(), self.clock, limit)
+            ]
         if self.scenario.max_batch == self.scenario.workers == 1:
-            return [partial(one_by_one, self.board, self._predict, self._inputs(), self.clock, self.schedule)]
+            return [
+                partial(
+                    one_by_one,
+                    self.board,
+                    self._predict,
+                    self._take,
+                    self._inputs(),
+                    self.clock,
+                    self.schedule,
+                )
+            ]
         return self._batch_loops(Queue(self.schedule, self.scenario, self.board, self.clock))
 
     def _batch_loops(self, queue: Queue | Turns) -> list[Callable[[], None]]:
         return [
-            partial(in_batches, queue, worker, self._predict, self._gather)
+            partial(in_batches, queue, worker, self._predict, self._take, self._gather)
             for worker in range(self.scenario.workers)
         ]
 
