@@ -97,10 +97,11 @@ class Seen:
             said = f"{self.backlog:,} requests were unanswered when the last one became due"
         else:
             said = (
-                f"on average {self.waiting_first_third:.3g} requests waited in the first third of the run and "
-                f"{self.waiting_last_third:.3g} in the last"
+                f"on average {self.waiting_first_third:.3g} requests waited in the first third of the run "
+                f"and {self.waiting_last_third:.3g} in the last"
             )
-        load = self.load if self.load is not None and self.load.is_too_much else self.load_at_end
+        whole, end = self.load, self.load_at_end
+        load = whole if whole is not None and whole.is_too_much else end
         asked = "" if load is None else f"; the traffic asked {load.share:.0%} of what the workers can do"
         return f"the backlog grew: {said}{asked}"
 
