@@ -201,7 +201,7 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
         if isinstance(error, KeyboardInterrupt):
             session_of(item.config).interrupted(trial)  # no report follows that would carry the record
         if isinstance(error, ProcureError):
-            pytest.fail(f"procure: {error}", pytrace=False)
+            raise pytest.fail.Exception(f"procure: {error}", pytrace=False) from None
         if excuse := trial.excuse():
             pytest.xfail(excuse)
         raise

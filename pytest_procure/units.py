@@ -69,6 +69,8 @@ class Quantity:
         """Make a quantity, reading floats by their shortest decimal form. Refuses NaN and infinity."""
         unit = _ALIASES.get(unit, unit)
         dimension_of(unit)
+        if not hasattr(number, "__float__") and not isinstance(number, str):
+            raise DeclarationError(f"`{number!r}` is no quantity; expected a number, or text as in '80 ms'")
         if not isinstance(number, (int, float, str, Decimal)):
             number = float(number)  # numpy's scalars; a published score refuses, and says why
         try:
