@@ -290,11 +290,6 @@ def test_what_cannot_be_meant_is_refused_when_it_is_declared(arguments, said):
     assert "pw" not in str(refused.value)
 
 
-def test_samples_a_query_are_refused(mock):
-    with pytest.raises(DeclarationError, match="an endpoint takes one a request"):
-        mock.run("multi_stream", count=4)
-
-
 def test_an_empty_slice_is_refused(mock):
     with pytest.raises(DataError, match="slice is empty"):
         mock.run(samples=0, qps=10, count=5)

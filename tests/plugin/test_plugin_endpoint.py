@@ -1,12 +1,21 @@
 """A buyer's suite that asks an endpoint: bars on streams, and what is written down of it."""
 
 import json
+import os
+import select
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
 import pytest
+
+from pytest_procure.cli import main
+from pytest_procure.driver.journal import Journalled
+from pytest_procure.errors import EvidenceError
+from pytest_procure.verify import verify
 
 MOCK = Path(__file__).parents[2] / "benchmarks" / "mock_endpoint.py"
 KEY = "sk-not-to-be-seen-anywhere-0123456789"
@@ -166,3 +175,74 @@ def test_without_its_key_an_endpoint_is_not_tested_and_the_variable_is_named(sui
     assert ended.status == 1
     assert "the environment variable `MOCK_KEY` is not set" in ended.words
     assert ended.quiet
+
+
+def children(process):
+    """Open a descriptor for each child of a process: readable when that child has ended, whoever reaps it."""
+    told = (path.read_text() for path in Path(f"/proc/{process.pid}/task").glob("*/children"))
+    return [os.pidfd_open(int(pid)) for pid in " ".join(told).split()]
+
+
+def wait_for(folder, process, test, answered):
+    """Wait until the journal of a test's run tells of so many answers."""
+    while process.poll() is None:
+        for path in folder.glob(f"runs/*{test}*.part"):
+            try:
+                journal = Journalled.read(path)
+            except EvidenceError:  # it is being made
+                continue
+            if (journal.completed >= 0).sum() >= answered:
+                return
+        time.sleep(0.02)
+    raise AssertionError("the session ended before it could be killed")
+
+
+@pytest.fixture
+def killed(suite, serve):
+    """A session that was killed with SIGKILL while a run against an endpoint was under way."""
+    suite.conftest(CONFTEST.format(port=serve("ttft_ms=2")))
+    suite.tests("""
+        @pytest.mark.scenario("server", qps=200, count=200)
+        @pytest.mark.bar("accuracy", at_least=0.9)
+        def test_first(procure):
+            procure.run()
+
+        @pytest.mark.scenario("server", qps=50, duration="10 min")
+        @pytest.mark.bar("accuracy", at_least=0.9)
+        def test_second(procure):
+            procure.run()
+    """)
+    folder = suite.path / "procure-report"
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--procure-report", "-q"]
+    with subprocess.Popen(command, cwd=suite.path, stdout=subprocess.DEVNULL) as session:
+        wait_for(folder, session, "test_second", 30)
+        load = children(session)
+        assert load
+        session.send_signal(signal.SIGKILL)
+    poll = select.poll()
+    for each in load:
+        poll.register(each, select.POLLIN)
+    left = set(load)
+    while left and (ended := poll.poll(20_000)):
+        for each, _ in ended:
+            poll.unregister(each)
+            os.close(each)
+            left.discard(each)
+    assert not left, "a load process is still running"
+    return folder
+
+
+def test_a_killed_session_leaves_the_rows_of_its_endpoint_and_no_load_process(killed, capsys):
+    assert main(["recover", str(killed)]) == 0
+    assert "of 30,000 requests were sent" in capsys.readouterr().out
+    record = json.loads((killed / "verdict.json").read_text())
+    verdicts = [result["verdict"] for q in record["requirements"] for result in q["results"]]
+    assert verdicts == ["accept", "not tested"]
+    (path,) = killed.glob("runs/*second*.npy")
+    rows = np.load(path)
+    assert (rows["status"] == 255).sum() >= 30
+    answered = rows[rows["status"] == 255]
+    assert (answered["completed_ns"] > answered["started_ns"]).all()
+    assert (answered["started_ns"] >= answered["scheduled_ns"]).all()
+    assert (answered["item"] >= 0).all()
+    assert [str(each) for each in verify(killed).mismatches] == []

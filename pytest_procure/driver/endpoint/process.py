@@ -172,7 +172,7 @@ async def _warm_up(
     """
     items, traffic = asked["warmup_items"], load.traffic
     calls = failures = 0
-    wanted = traffic.concurrency if traffic.concurrency is not None else 1
+    wanted = 1 if traffic.concurrency is None else traffic.concurrency * traffic.together
     if items:
         table, nowhere = _scratch(items), os.open(_NOWHERE, os.O_WRONLY)
         before = Traffic(
