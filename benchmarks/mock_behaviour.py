@@ -44,6 +44,7 @@ class Behaviour:
     eol: str = "\n"
     comment: bool = False  # a comment before each event
     text: str = ""  # what it answers in place of w0 w1 ...
+    parrot: bool = False  # it answers with the last message it was sent, and logs all of them
     json_for_stream: bool = False
     media_type: str = "application/json"
     by_close: bool = False  # the answer ends with the connection
@@ -84,4 +85,5 @@ class Record:
     first: int | None = None  # the first token
     chunks: list[int] = field(default_factory=list)  # each event with tokens
     tokens: int = 0
+    messages: list[dict[str, str]] = field(default_factory=list)
     end: int | None = None

@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 from mock_process import Texts
 
+from pytest_procure import HttpJson
 from pytest_procure.driver.endpoint.drive import drive
 from pytest_procure.driver.log import Status
+from pytest_procure.errors import DataError, DeclarationError
 from pytest_procure.scenarios import Scenario, arrivals, order_of
 
 SECOND = 1_000_000_000
@@ -123,3 +125,106 @@ def test_a_loop_by_duration_counts_the_requests_that_found_no_connection(mock):
     assert len(log) > 2
     assert (log.status == Status.ERROR).all()
     assert (np.diff(log.scheduled) >= 0).all()
+
+
+# History
+
+
+def user(text):
+    return {"role": "user", "content": text}
+
+
+def assistant(text):
+    return {"role": "assistant", "content": text}
+
+
+def talk(mock, samples=None, *, turns=3, count=6, endpoint=None, **more):
+    """Run sessions with history; the messages of each request by its query, and the samples by turn."""
+    scenario = Scenario.declare(
+        "sessions", starts=60, turns=turns, count=count, history=True, warmup=0, **more
+    )
+    log = drive(endpoint or mock.endpoint(), samples or Texts(turns * count), scenario).log
+    asked = order_of(scenario, turns * count, turns * count).reshape(count, turns)
+    return (
+        log,
+        {query: [each["messages"] for each in records] for query, records in mock.records().items()},
+        asked,
+    )
+
+
+@pytest.mark.parametrize("stream", [True, False])
+@pytest.mark.parametrize("think", ["0 ms", "20 ms"])
+def test_a_turn_carries_the_questions_before_it_and_the_answers_they_were_given(mock, stream, think):
+    mock.behave(parrot=True, tokens=1)
+    endpoint = mock.endpoint(stream=stream, options={"user": '{"messages": ['}, load_processes=2)
+    log, sent, asked = talk(mock, endpoint=endpoint, think_time=think)
+    assert log.ok.all(), log.errors
+    for session, samples in enumerate(asked.tolist()):
+        said = []
+        for turn, sample in enumerate(samples):
+            said.append(user(f"prompt {sample}"))
+            assert sent[session * 3 + turn] == [said]
+            said.append(assistant(f"prompt {sample}"))  # a parrot
+
+
+def test_an_answer_is_carried_as_it_was_whatever_it_holds(mock):
+    text = 'ä "quoted" \\ 漢字 🙂 \u2028 line'
+    mock.behave(parrot=True, tokens=1)
+
+    class Odd(Texts):
+        def take(self, indices):
+            return [f"{text} {k}" for k in indices]
+
+    log, sent, asked = talk(mock, Odd(4), turns=2, count=2)
+    assert log.ok.all(), log.errors
+    for session, (first, second) in enumerate(asked.tolist()):
+        asked_then, told, asked_now = sent[session * 2 + 1][0]
+        assert (asked_then, told) == (user(f"{text} {first}"), assistant(f"{text} {first}"))
+        assert asked_now == user(f"{text} {second}")
+
+
+def test_a_turn_that_failed_is_left_out_with_its_question(mock):
+    mock.behave(parrot=True, tokens=1, error_every=2)
+    log, sent, asked = talk(mock, turns=4, count=1)
+    assert [len(log), int(log.ok.sum())] == [4, 2]
+    first, _, third, last = (f"prompt {sample}" for sample in asked[0])
+    assert sent[3] == [[user(first), assistant(first), user(third), assistant(third), user(last)]]
+
+
+def test_another_attempt_carries_the_same(mock):
+    mock.behave(parrot=True, tokens=1, error_every=2, error_once=True, error_status=503, retry_after="0")
+    log, sent, _ = talk(mock, turns=3, count=2, endpoint=mock.endpoint(retries=2))
+    assert log.ok.all()
+    assert (log.wire.retries > 0).any()
+    for attempts in sent.values():
+        assert attempts == [attempts[0]] * len(attempts)
+    assert [len(sent[query][0]) for query in range(6)] == [1, 3, 5] * 2
+
+
+class Recorded(Texts):
+    """Samples that hold a recorded history."""
+
+    def take(self, indices):
+        return [[user("before"), assistant("so it was"), user(f"prompt {k}")] for k in indices]
+
+
+def test_without_history_a_turn_sends_what_its_sample_holds(mock):
+    mock.behave(parrot=True, tokens=1)
+    scenario = Scenario.declare("sessions", starts=60, turns=2, count=3, warmup=0)
+    run = drive(mock.endpoint(), Recorded(6), scenario)
+    assert run.log.ok.all()
+    assert {len(records[0]["messages"]) for records in mock.records().values()} == {3}
+    assert run.conditions["carried"] == "nothing but what its sample holds"
+    assert run.conditions["label"].endswith("each sent as its sample stands, 3 sessions, no batching")
+
+
+def test_a_recorded_answer_and_a_given_one_do_not_stand_side_by_side(mock):
+    with pytest.raises(DataError, match="leave out the recorded ones, or `history=True`"):
+        talk(mock, Recorded(6), turns=2, count=3)
+
+
+@pytest.mark.parametrize("kind", ["completions", "json"])
+def test_history_is_refused_where_there_are_no_messages(mock, kind):
+    plain = HttpJson(f"{mock.url}/predict").load(None) if kind == "json" else mock.endpoint(kind=kind)
+    with pytest.raises(DeclarationError, match="expected an `OpenAIEndpoint` of kind `chat`"):
+        talk(mock, endpoint=plain)

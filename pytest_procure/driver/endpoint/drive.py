@@ -194,7 +194,9 @@ def _conditions(plan: Plan, crew: Crew, reports: list[dict[str, Any]]) -> dict[s
     return plan.scenario.conditions() | {
         "queries": None if plan.by_duration else plan.queries,
         "items": len(set(plan.order.tolist())),
-        "inputs": "requests prepared before the run",
+        "inputs": "requests prepared before the run, of later turns when they were sent"
+        if plan.scenario.history
+        else "requests prepared before the run",
         "batches": _batches(plan),
         "endpoint": plan.target.url,
         "addresses": sorted({each["address"] for each in ready}),

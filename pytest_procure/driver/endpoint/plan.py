@@ -8,9 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from pytest_procure.backends import chat
 from pytest_procure.backends.protocol import LoadedEndpoint
 from pytest_procure.driver.log import Int64
 from pytest_procure.driver.source import SampleSource, conversations
+from pytest_procure.errors import DeclarationError
 from pytest_procure.scenarios import Scenario, arrivals, order_of, queries, sessions
 
 from . import columns
@@ -45,6 +47,7 @@ class Plan:
             self.sending.load_processes, self.rows // self._group, self.concurrency or self.rows
         )
         bodies = _bodies(backend, source)
+        self._around = self._carried(backend, source) if scenario.history else None
         self._lengths = [len(body) for body in bodies]
         self.descriptors: list[int] = []
         self._bodies = self._store("bodies", sum(self._lengths))
@@ -69,6 +72,7 @@ class Plan:
                 "columns": self._columns,
                 "control": self._control,
                 "bodies": self._bodies,
+                "around": self._around,
                 "lengths": self._lengths,
                 "token_store": self.token_stores[rank],
                 "output_store": self.output_stores[rank],
@@ -131,6 +135,17 @@ class Plan:
         if not self.scenario.is_closed_loop:
             return None
         return min(self.scenario.concurrency, self.rows)
+
+    def _carried(self, backend: LoadedEndpoint, source: SampleSource) -> list[int]:
+        """Tell how many bytes of a body stand before and behind its messages, to which turns add others."""
+        if backend.around is None:
+            raise DeclarationError(
+                "`history=True`, but the requests of this endpoint hold no messages that a turn could add "
+                "to; expected an `OpenAIEndpoint` of kind `chat`, or a backend in this process"
+            )
+        for item in np.unique(self.order.reshape(-1, self.turns)[:, 1:]).tolist():
+            chat.later_turn(source.take(np.array([item], dtype=np.int64))[0])
+        return [len(part) for part in backend.around]
 
     def _traffic(self, rank: int) -> Traffic:
         scenario, duration = self.scenario, self.scenario.duration
