@@ -98,6 +98,41 @@ def test_a_stream_is_accepted_on_quality_time_and_cost(suite, serve):
     assert times.shape == (6400,)
 
 
+@pytest.mark.parametrize(
+    ("scenario", "told"),
+    [
+        (
+            '"sessions", starts=100, turns=3, count=100, history=True',
+            "each sent with the questions and answers before it",
+        ),
+        ('"multi_stream", samples_per_query=3, count=100, launches=1', "one query of 3 samples at a time"),
+    ],
+    ids=["sessions", "multi_stream"],
+)
+def test_traffic_of_turns_and_of_several_requests_is_measured_and_recorded(suite, serve, scenario, told):
+    suite.conftest(CONFTEST.format(port=serve("itl_ms=1", "cached=1")))
+    suite.tests(f"""
+        @pytest.mark.scenario({scenario}, timeout="60 s")
+        @pytest.mark.bar("accuracy", at_least=0.9)
+        @pytest.mark.bar("cost_per_request", at_most="0.01 USD")
+        def test_it(procure):
+            "Does it keep up a conversation?"
+            result = procure.run()
+            assert result.ttft.p90 <= seconds(60)
+            assert result.error_rate <= 0.05
+    """)
+    ended = suite.run("--procure-report")
+    (result,) = ended.results.values()
+    (run,) = result["runs"]
+    assert told in run["label"]
+    assert run["stream"]["attempts"] == 300
+    assert run["stream"]["tokens"]["reported_output"] == 1200
+    assert run["stream"]["ttft_ms"]["p50"] > 0
+    found = {finding["metric"]: finding["verdict"] for finding in result["findings"]}
+    assert found["accuracy"] == found["cost_per_request"] == "accept"
+    assert found["ttft.p90"] in {"accept", "inconclusive"}  # by how the latencies are correlated
+
+
 def test_cached_tokens_cost_what_the_price_sheet_says(suite, serve):
     port = serve("cached=2")
     suite.conftest(
