@@ -28,6 +28,7 @@ class Behaviour:
     ttft_ms: float = 0.0  # from the request's last byte to the first token
     slow_ttft_ms: float = 0.0
     slow_every: int = 0  # this often the TTFT is `slow_ttft_ms`
+    slow_after: int = 0  # all behind the first so many take `slow_ttft_ms`
     cold: int = 0  # the first so many requests take `slow_ttft_ms`
     itl_ms: float = 0.0  # from chunk to chunk
     tokens: int = 8

@@ -294,6 +294,7 @@ class Exchange:
         """When the first token is due, absolute."""
         told, number = self.behaviour, self.record.number
         slow = number <= told.cold or (told.slow_every and number % told.slow_every == 0)
+        slow = slow or 0 < told.slow_after < number
         wait = told.slow_ttft_ms if slow else told.ttft_ms
         return self.record.received + self.record.queued + int(wait * 1e6)
 

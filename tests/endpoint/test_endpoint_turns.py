@@ -24,8 +24,7 @@ def sessions_of(log, scenario, items, sessions):
     return rows.reshape(sessions, scenario.turns)
 
 
-@pytest.mark.parametrize("processes", [1, 2])
-@pytest.mark.parametrize("think", [THINK, 0])
+@pytest.mark.parametrize(("processes", "think"), [(1, THINK), (2, 0)])
 def test_a_turn_is_due_when_the_answer_before_it_has_been_thought_about(mock, processes, think):
     mock.behave(ttft_ms=5, tokens=2)
     scenario = Scenario.declare(
@@ -152,8 +151,7 @@ def talk(mock, samples=None, *, turns=3, count=6, endpoint=None, **more):
     )
 
 
-@pytest.mark.parametrize("stream", [True, False])
-@pytest.mark.parametrize("think", ["0 ms", "20 ms"])
+@pytest.mark.parametrize(("stream", "think"), [(True, "0 ms"), (False, "20 ms")])
 def test_a_turn_carries_the_questions_before_it_and_the_answers_they_were_given(mock, stream, think):
     mock.behave(parrot=True, tokens=1)
     endpoint = mock.endpoint(stream=stream, options={"user": '{"messages": ['}, load_processes=2)
