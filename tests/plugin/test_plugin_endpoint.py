@@ -187,6 +187,19 @@ def test_a_percentile_beyond_the_time_outs_reads_at_least_the_time_out(suite, se
     assert result["runs"][0]["failures"] == {"timeout": 30}
 
 
+def test_an_endpoint_that_serves_half_of_what_is_offered_is_not_accepted_however_far_the_limit(suite, serve):
+    port = serve("ttft_ms=20", "slots=1")  # 50 a second
+    ended = ask(suite, port, '"latency.p95", at_most="50 s"', qps=100, count=200)
+    assert ended.status == 1
+    (result,) = ended.results.values()
+    assert result["verdict"] != "accept"
+    (run,) = result["runs"]
+    assert any("the backlog grew" in note for note in run["notes"])
+    if result["verdict"] != "invalid":  # on a machine that has time for it
+        (finding,) = [each for each in result["findings"] if each["source"] == "condition"]
+        assert finding["verdict"] == "reject"
+
+
 def test_asserts_on_token_times_carry_their_units(suite, serve):
     port = serve("itl_ms=2")  # without a pause tokens arrive together, and there are no gaps
     suite.conftest(CONFTEST.format(port=port))
