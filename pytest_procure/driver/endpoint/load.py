@@ -14,7 +14,6 @@ import asyncio
 import heapq
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from pytest_procure.backends.endpoints.failure import Failure
 
@@ -23,32 +22,12 @@ from .columns import Columns
 from .connection import Connection, now
 from .retry import is_retried, pause_ns, told
 from .settle import Settler
+from .traffic import Traffic
 
 _SWEEP_NS = 10_000_000
 #: Answers between two sweeps up to which there is time to read some.
 _CALM = 20
 _FOREVER = 2**63 - 1
-
-
-@dataclass(frozen=True, slots=True)
-class Traffic:
-    """What one load process has to send: the queries `first`, `first + step`, ... below `total`.
-
-    From each of these on, `together` requests leave at once, or `turns` follow each other, `think_ns` after
-    an answer.
-    """
-
-    first: int
-    step: int
-    total: int
-    timeout_ns: int
-    connections: int  # most of them
-    retries: int  # most of them, for one query
-    concurrency: int | None = None  # closed loop
-    think_ns: int = 0
-    duration_ns: int | None = None  # closed loop
-    together: int = 1  # closed loop of one query at a time
-    turns: int = 1  # open loop
 
 
 class Load:

@@ -16,7 +16,6 @@ import socket
 import ssl
 import sys
 import time
-from array import array
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -28,9 +27,10 @@ from pytest_procure.backends.endpoints.target import Target
 
 from . import columns
 from .connection import Connection
-from .load import Load, Traffic
+from .load import Load
 from .settle import Settler
-from .talk import Talk
+from .talk import requests_of
+from .traffic import Traffic
 
 _NOWHERE = "/dev/null"
 _MOST_WARM = 256
@@ -61,14 +61,8 @@ async def _run(asked: dict[str, Any]) -> None:
         _say({"failed": f"the host {target.host} cannot be found: {line(error.strerror or error)}"})
         return
     settler = Settler(target, table, 0, asked["token_store"], asked["output_store"], target.hidden())
-    traffic = Traffic(**asked["traffic"])
-    if asked["around"] is None:
-        load = Load(traffic, table, settler, requests, connect, counters)
-    else:
-        head, run = target.head(), asked["run"].encode()
-        talk = Talk(requests, table["item"], traffic.turns, asked["around"], head, run, settler)
-        own = table | {"item": memoryview(array("i", range(rows)))}  # a request a query
-        load = Load(traffic, own, settler, talk, connect, counters)
+    made, own = requests_of(asked, target, requests, table, settler)
+    load = Load(Traffic(**asked["traffic"]), own, settler, made, connect, counters)
     commands = _Commands(load)
     loop.add_reader(sys.stdin.fileno(), commands.read)
     warmed = await _warm_up(load, target, asked, connect, requests)

@@ -8,14 +8,29 @@ latest now; what that takes counts as lag of the harness.
 from __future__ import annotations
 
 import json
+from array import array
 from collections.abc import Sequence
-from typing import overload
+from typing import Any, overload
 
+from pytest_procure.backends.endpoints.target import Target
+
+from .columns import Columns
 from .settle import Settler
 
 #: What is sent before the number of a request's id, and behind it.
 Request = tuple[bytes, bytes]
 _END = b"\r\n\r\n"
+
+
+def requests_of(
+    asked: dict[str, Any], target: Target, plain: Sequence[Request], table: Columns, settler: Settler
+) -> tuple[Sequence[Request], Columns]:
+    """Give the requests of a run, and the columns whose `item` tells which of them each query sends."""
+    if asked["around"] is None:
+        return plain, table
+    turns, run = asked["traffic"]["turns"], asked["run"].encode()
+    talk = Talk(plain, table["item"], turns, asked["around"], target.head(), run, settler)
+    return talk, table | {"item": memoryview(array("i", range(len(talk))))}
 
 
 class Talk(Sequence[Request]):
