@@ -51,6 +51,7 @@ class Held:
         self.required = bool(config.getini("procure_require_seal"))
         self.screen = bool(config.getoption("procure_screen"))
         self.sealing = bool(config.getoption("procure_seal"))
+        self.pilot = config.getoption("procure_pilot") is not None
         self.day = datetime.now(UTC).date().isoformat()
         self.ledger = ledger.Ledger(self.folder)
         self.problems: list[str] = []
@@ -62,7 +63,7 @@ class Held:
         self.sealed_at = ""
         self.anchor = str(config.getoption("procure_ledger_head") or "").strip().lower()
         self._salt: bytes | None = None
-        if not (self.sealing or config.getoption("procure_plan")):
+        if self.pilot or not (self.sealing or config.getoption("procure_plan")):
             self._open()
         self.waivers: list[WaiverRecord] = []
         if self.spec is not None and not self.screen:
@@ -164,7 +165,7 @@ class Held:
     def compare(self, policy: Policy, award: str) -> None:
         """Hold all that was declared against the seal."""
         self._fill(policy, award)
-        if self.spec is None or self.screen:
+        if self.spec is None or self.screen or self.pilot:
             return
         found = list(suite_differences(self.spec, self.ran))
         for name, candidate in self.ran["candidates"].items():
@@ -212,7 +213,7 @@ class Held:
             requirement=requirement.id,
             candidate=requirement.candidate,
             stated=stated,
-            kind="screen" if self.screen else "run",
+            kind="screen" if self.screen else "pilot" if self.pilot else "run",
             reason=str(self._config.getoption("procure_rerun") or "").strip(),
             keeps=lambda own: self.keeps(own, requirement),
             waiver=in_force(self.waivers, requirement.id, requirement.candidate),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -26,10 +26,12 @@ def slice_digest(inputs: Column, references: Column | None) -> str:
 
     Raises `DataError` if an item is neither an array, nor text, bytes or plain data.
     """
-    whole = hashlib.sha256()
-    for item in item_digests(inputs, references):
-        whole.update(item)
-    return whole.hexdigest()
+    return digest_of(item_digests(inputs, references))
+
+
+def digest_of(items: Iterable[bytes]) -> str:
+    """The digest of samples that have these digests, in this order, as hexadecimal text."""
+    return hashlib.sha256(b"".join(items)).hexdigest()
 
 
 def item_digests(inputs: Column, references: Column | None) -> Iterator[bytes]:

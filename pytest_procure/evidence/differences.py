@@ -207,6 +207,9 @@ def slice_differences(
             "changed", subject, f"scorer `{what}`", old, given, declarable=False, candidate=candidate
         )
     for what, old, given in _leaves(sealed["about"], ran["about"]):
+        if what.startswith("stage_labels"):
+            labels = f"the labels of stage `{what.rpartition(' / ')[2]}` of `{name}`"
+            yield told("changed", f"{labels} are not the sealed ones", declarable=False)
         if what.split(" / ")[0] in {"name", "version", "licence", "source", "rule", "caveats"}:
             yield difference(
                 "changed", subject, f"data: `{what}`", old, given, declarable=True, candidate=candidate

@@ -140,7 +140,7 @@ class Pack:
             manifest.open_file(self.folder, texts).close()
             known = set(digests.tolist()) - {b""}
             wrong += [f"{texts}: {each}" for each in check_texts(self.folder / texts, known)]
-        for path, digest in {run.log: run.sha256, **run.wires, **dict([run.cut] if run.cut else [])}.items():
+        for path, digest in run.digests().items():
             if path not in self.paths:
                 wrong.append(f"{path}: the rows of a run are missing")
             elif self.entry(path).sha256 != digest:
