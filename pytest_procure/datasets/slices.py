@@ -63,11 +63,12 @@ class DatasetSlice:
     @cached_property
     def digest(self) -> str:
         """SHA-256 over the digests of the samples, in order. Raises `DataError` where one has none."""
-        return self._digested(self.inputs, self.references)
+        return digest_of([self.digests])
 
-    def item_digests(self) -> Iterator[bytes]:
-        """Give the digest of each sample as it is published. Raises `DataError` where one has none."""
-        return self._published(self.inputs, self.references)
+    @cached_property
+    def digests(self) -> bytes:
+        """The digest of each sample as it is published, 32 bytes each. Raises `DataError` where one has none."""
+        return b"".join(self._published(self.inputs, self.references))
 
     def _published(self, inputs: Column, references: Column | None) -> Iterator[bytes]:
         found = item_digests(inputs, references)

@@ -127,8 +127,7 @@ class Keeper:
         self._slices.add(chosen.digest)
         rows = np.zeros(len(chosen), ITEMS)
         rows["item"] = np.arange(len(chosen))
-        digests = b"".join(chosen.item_digests())
-        rows["sha256"] = np.frombuffer(digests.hex().encode(), "S64")
+        rows["sha256"] = np.frombuffer(chosen.digests.hex().encode(), "S64")
         save(self.folder / slice_file(chosen.digest), rows)
 
 
