@@ -14,7 +14,7 @@ from .answering import owner_of, waivers_of
 from .concluding import concerns, is_declared
 from .decision import Policy
 from .errors import DeclarationError, EvidenceError, unknown
-from .evidence import ledger, private, spec
+from .evidence import ledger, private, spec, triggers
 from .evidence.differences import SUITE, candidate_differences, requirement_differences, suite_differences
 from .evidence.pack import LEDGER, SPEC
 from .evidence.parts import Requirement
@@ -29,14 +29,6 @@ from .gate import Expected, Gate
 from .holds import Hold
 
 _TASK = ("title", "decision", "measured_by", "measured_for")
-#: What asks for a new run, whatever the suite adds: a result is about these and nothing else.
-_RETEST = (
-    "the model, its runtime or its precision",
-    "the price sheet",
-    "the data, or how answers are scored",
-    "the hardware or its driver",
-    "this spec",
-)
 #: Options and marks with which other plugins run a failed test again until it passes.
 _RERUN_OPTIONS = ("reruns", "retries", "force_flaky")
 _RERUN_MARKS = ("flaky", "retry")
@@ -192,7 +184,7 @@ class Held:
             "min_clusters": policy.min_clusters,
         }
         self.ran["expires"] = _date(str(config.getini("procure_expires")))
-        self.ran["retest"] = [*_RETEST, *config.getini("procure_retest")]
+        self.ran["retest"] = [*triggers.ALWAYS, *config.getini("procure_retest")]
         self.ran["plugin"] = ".".join(__version__.split(".")[:2])
 
     def _not_sealed(self, subject: str, ran: SealedRequirement) -> Iterable[WaiverRecord]:

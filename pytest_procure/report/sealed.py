@@ -56,6 +56,8 @@ def _sealed(record: Record) -> Iterator[str]:
     if seal["spec"]:
         until = f", holds until {seal['expires']}" if seal["expires"] else ", states no expiry"
         yield f"Sealed spec {seal['spec'][:12]}, of {seal['sealed'][:10]}{until}."
+        if seal["retest"]:
+            yield f"A new run is asked for by a change of: {'; '.join(seal['retest'])}."
     deviations = record.get("deviations", [])
     yield from (_difference(each, deviations) for each in seal["differences"])
     yield from (

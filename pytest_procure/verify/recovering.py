@@ -59,7 +59,7 @@ def recover(folder: Path, *, ledger: Path | None = None) -> list[str]:
 
 
 def _sealed(found: Pack, named: Path | None) -> tuple[SealedPart, dict[str, bytes]]:
-    """Give what the session was held to with the ledger of now, and spec and ledger as the pack is to hold."""
+    """Give what the session was held to, with the ledger of now, and both as the pack is to hold them."""
     sealed = found.session().sealed
     if not sealed.spec:
         return sealed, {}
@@ -67,7 +67,11 @@ def _sealed(found: Pack, named: Path | None) -> tuple[SealedPart, dict[str, byte
     if sealed.ledger is None:
         return sealed, files
     path = named or next(
-        (above / ledgers.NAME for above in found.folder.resolve().parents if (above / ledgers.NAME).is_file()),
+        (
+            above / ledgers.NAME
+            for above in found.folder.resolve().parents
+            if (above / ledgers.NAME).is_file()
+        ),
         None,
     )
     if path is None:
@@ -84,7 +88,5 @@ def _sealed(found: Pack, named: Path | None) -> tuple[SealedPart, dict[str, byte
             f"{path} is not the ledger that the session began with: it lacks entry {sealed.ledger.head[:12]}; "
             "name the right one with `--ledger FILE`"
         )
-    now = LedgerPart(
-        sealed.ledger.file, len(chain.entries), chain.head, sealed.ledger.anchored, runs(chain)
-    )
+    now = LedgerPart(sealed.ledger.file, len(chain.entries), chain.head, sealed.ledger.anchored, runs(chain))
     return replace(sealed, ledger=now), files | {pack.LEDGER: data}

@@ -1,4 +1,4 @@
-"""A sealed suite's pack holds spec and ledger, and is held to both: what was cut, moved or left out is found."""
+"""A sealed suite's pack holds spec and ledger and is held to both: what was cut, moved or left out is found."""
 
 import json
 import os
@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 import pytest
-from sealed_suite import READS, WRITES, ledger, seal
+from sealed_suite import READS, WRITES, seal
 
 from pytest_procure.cli import main
 from pytest_procure.evidence import manifest, pack
@@ -169,7 +169,10 @@ def test_a_third_run_is_not_told_as_a_first(sealed):
         (lambda held, _: held.update(series=None), "$.held.series: is missing, and a run was made"),
         (lambda held, _: held["series"].update(ledger_id="0" * 32), "names no run of the ledger"),
         (lambda held, other: held["series"].update(ledger_id=other), "of another requirement or candidate"),
-        (lambda held, _: held["series"].update(consumer_risk=0.01), "not the risk that the run was judged at"),
+        (
+            lambda held, _: held["series"].update(consumer_risk=0.01),
+            "not the risk that the run was judged at",
+        ),
     ],
 )
 def test_a_run_that_is_not_the_ledgers_is_found(ran, change, told):
