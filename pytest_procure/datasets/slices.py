@@ -67,7 +67,7 @@ class DatasetSlice:
 
     @cached_property
     def digests(self) -> bytes:
-        """The digest of each sample as it is published, 32 bytes each. Raises `DataError` where one has none."""
+        """The digest of each sample as it is published, 32 bytes each. Raises `DataError` for none."""
         return b"".join(self._published(self.inputs, self.references))
 
     def _published(self, inputs: Column, references: Column | None) -> Iterator[bytes]:

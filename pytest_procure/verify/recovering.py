@@ -76,7 +76,8 @@ def _sealed(found: Pack, named: Path | None) -> tuple[SealedPart, dict[str, byte
     )
     if path is None:
         raise EvidenceError(
-            f"the suite was sealed, and no {ledgers.NAME} lies above {found.folder}; name it with `--ledger FILE`"
+            f"the suite was sealed, and no {ledgers.NAME} lies above {found.folder}; name it with "
+            "`--ledger FILE`"
         )
     try:
         data = path.read_bytes()
@@ -85,8 +86,8 @@ def _sealed(found: Pack, named: Path | None) -> tuple[SealedPart, dict[str, byte
     chain = ledgers.parse(data)
     if sealed.ledger.head not in chain.digests:
         raise EvidenceError(
-            f"{path} is not the ledger that the session began with: it lacks entry {sealed.ledger.head[:12]}; "
-            "name the right one with `--ledger FILE`"
+            f"{path} is not the ledger that the session began with: it lacks entry "
+            f"{sealed.ledger.head[:12]}; name the right one with `--ledger FILE`"
         )
     now = LedgerPart(sealed.ledger.file, len(chain.entries), chain.head, sealed.ledger.anchored, runs(chain))
     return replace(sealed, ledger=now), files | {pack.LEDGER: data}

@@ -1,4 +1,4 @@
-"""A sealed suite's pack holds spec and ledger and is held to both: what was cut, moved or left out is found."""
+"""A sealed suite's pack holds spec and ledger and is held to both; what was cut, moved or left out shows."""
 
 import json
 import os
