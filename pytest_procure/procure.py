@@ -17,7 +17,7 @@ from .candidates import Candidate
 from .capacity import Capacity, find, ladder
 from .cases import Case
 from .datasets import DatasetSlice, Scorer
-from .disclosure import refuse_deviating
+from .disclosure import files_of, refuse_deviating
 from .driver.cutting import measured_part
 from .driver.journal import Journal
 from .driver.limits import Limits
@@ -237,7 +237,12 @@ class Procure:
         joules: list[float | None] = []
         for number in range(scenario.launches):
             if number:
+                before = files_of(backend.describe())
                 backend.reload()
+                if self._hold is None and files_of(backend.describe()) != before:
+                    raise ProvisionError(
+                        f"the files of candidate `{self._case.candidate.name}` changed between two launches"
+                    )
                 if self._hold is not None and backend is self._backend:
                     self._hold.look_again(redacted_data(backend.describe()))
             instruments = Instruments.of(backend.device)

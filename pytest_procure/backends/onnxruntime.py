@@ -20,6 +20,7 @@ from .files import checked_digest, file_record, model_file, one_line
 from .onnx_files import external_files
 from .onnx_providers import CPU, Provider, device_of, known, lacking, name_of
 from .precision import of_onnx
+from .processors import usable_processors
 
 _OPTIMISATION = {
     "none": "ORT_DISABLE_ALL",
@@ -299,6 +300,7 @@ class LoadedOnnxRuntime:
                 "sha256": declared.sha256,
             },
             "observed": self._observed(),
+            "notes": self._notes(),
             "inputs": [_tensor(node) for node in self._session.get_inputs()],
             "outputs": [_tensor(node) for node in self._session.get_outputs()],
         }
@@ -312,12 +314,19 @@ class LoadedOnnxRuntime:
             "nodes": self._nodes(),
             "precision": self._weights | self._computed(),
             "threads": options.intra_op_num_threads,
+            "processors": usable_processors(),
             "sha256": self._files[0]["sha256"],
         }
         first = {node.shape[0] for node in self._inputs if node.shape}
         if len(first) == 1 and isinstance(size := first.pop(), int):
             told["batch"] = size  # the model takes batches of this size and no other
         return told
+
+    def _notes(self) -> list[str]:
+        """CUDA's provider rounds fp32 to TF32 unless it is told not to."""
+        options = self._session.get_provider_options().get("CUDAExecutionProvider", {})
+        coarse = str(options.get("use_tf32", "0")).lower() in {"1", "true"} and "fp32" in self._weights
+        return ["its fp32 may be computed in TF32 (`use_tf32` of CUDAExecutionProvider)"] if coarse else []
 
     def _computed(self) -> dict[str, float]:
         """Precisions that a provider computes in by its own options, whatever the weights are stored as."""

@@ -18,6 +18,7 @@ class Found:
     nvml: Any
     index: int
     gpu: Any
+    name: str
     cut: bool
     part: tuple[Any, str] | None = None
 
@@ -48,13 +49,19 @@ def gpus_of(device: str) -> tuple[list[Found], str]:
     return found, ""
 
 
+def names_of(device: str) -> list[str]:
+    """Name the GPUs of a device as their driver does; nothing where it has none, or they cannot be told."""
+    return [gpu.name for gpu in gpus_of(device)[0]]
+
+
 def _at(nvml: Any, handles: list[Any], where: Place) -> Found:
     if not where.part:
         gpu = handles[where.index]
-        return Found(nvml, where.index, gpu, _is_cut(nvml, gpu))
+        return Found(nvml, where.index, gpu, _text(nvml.nvmlDeviceGetName(gpu)), _is_cut(nvml, gpu))
     own = nvml.nvmlDeviceGetHandleByUUID(where.part)
     gpu = nvml.nvmlDeviceGetDeviceHandleFromMigDeviceHandle(own)
-    return Found(nvml, int(nvml.nvmlDeviceGetIndex(gpu)), gpu, cut=True, part=(own, where.part))
+    name = _text(nvml.nvmlDeviceGetName(gpu))
+    return Found(nvml, int(nvml.nvmlDeviceGetIndex(gpu)), gpu, name, cut=True, part=(own, where.part))
 
 
 def _is_cut(nvml: Any, gpu: Any) -> bool:

@@ -140,7 +140,7 @@ def test_the_gpu_of_an_offer_is_looked_at_and_disclosed(session):
     run = session.run("quiet", "test_right")
     (gpu,) = run["audit"]["gpus"]
     assert (gpu["index"], gpu["name"], gpu["uuid"]) == (0, "NVIDIA H200", "GPU-0")
-    assert (run["faults"], run["notes"]) == ([], [])
+    assert [told for told in run["faults"] + run["notes"] if "GPU" in told] == []
     assert session.record["environment"]["gpus"][0]["vbios"] == "96.00.A1"
     assert session.result("test_right", "quiet")["verdict"] == "accept"
 
@@ -157,7 +157,7 @@ def test_a_shared_gpu_is_the_harnesses_fault(session):
         "2 processes of somebody else held GPU 1 (NVIDIA H200) during the run; end them, or give the run a "
         "GPU of its own"
     )
-    assert session.run("shared")["faults"] == [told]
+    assert told in session.run("shared")["faults"]
     assert told in session.page
 
 
