@@ -17,7 +17,7 @@ def pytest_procure_datasets():
 MISTAKES = {
     "procure.sweep(rates=5)": "`rates=5`; expected a list, as in `rates=[10, 20, 40]`",
     "procure.sweep(concurrency='5')": "`concurrency='5'`; expected a list, as in `concurrency=[1, 4, 16]`",
-    "procure.sweep(rates=[5], short=[1])": "`[1]` is no quantity; expected a number, or text as in '80 ms'",
+    "procure.sweep(rates=[5], short=[1])": "`short=[1]`: `[1]` is no quantity; expected a number, or text",
     "procure.run().stage.a": "unknown stage `a`. Known: find, rank",
     "procure.run().stage.rerank": "unknown stage `rerank`; did you mean `rank`? Known: find, rank",
     "procure.run().stage.find.latncy": "unknown name of a stage's result `latncy`; did you mean `latency`?",
