@@ -186,6 +186,7 @@ def _run(plan: Plan, crew: Crew, window: _Window, limits: Limits) -> Run:
         conditions=_conditions(plan, crew, reports) | {"repeated": repeat_share(log.samples)},
         interrupted=window.interrupted,
         warmup_ns=window.warmup_ns,
+        origin_ns=window.origin,
     )
 
 
