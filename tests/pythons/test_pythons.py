@@ -1,6 +1,6 @@
 """A signed pack of one Python is verified, and made again byte for byte, by the others (`make test-pythons`).
 
-Each Python has a virtual environment of its own, `.venv-3.12` and so on, in which the built wheel is installed.
+Each Python has a virtual environment of its own, `.venv-3.12` and so on, with the built wheel installed.
 """
 
 import os

@@ -14,7 +14,6 @@ from pytest_procure.evidence.logs import load, save
 from pytest_procure.evidence.plain import dumps
 from pytest_procure.report.html import render
 from pytest_procure.verify import verify
-from pytest_procure.verify.recomputing import Pack
 
 
 def edit(folder, path, change):
@@ -52,7 +51,8 @@ def test_the_same_rows_give_the_same_bytes_of_the_verdict_in_any_process(signed)
     """Not by the seed of hashes, the time zone, the language, the width of a terminal, or the clock."""
     code = (
         "import sys, time; from pathlib import Path; time.time = lambda: 0.0\n"
-        "from pytest_procure.evidence.plain import dumps; from pytest_procure.verify.recomputing import Pack\n"
+        "from pytest_procure.evidence.plain import dumps\n"
+        "from pytest_procure.verify.recomputing import Pack\n"
         "sys.stdout.write(dumps(Pack(Path(sys.argv[1])).recompute().record))"
     )
     odd = {"PYTHONHASHSEED": "7", "TZ": "Asia/Kathmandu", "LC_ALL": "tr_TR.UTF-8", "COLUMNS": "40"}
