@@ -77,7 +77,7 @@ class Trial:
 
     def disclose(self, candidate: Candidate, told: Mapping[str, Any]) -> None:
         """Keep what the backend says of itself, and where the offer is not what it declares."""
-        found = deviations(candidate, told)
+        found = deviations(candidate, told, max_batch=self.requirement.scenario.max_batch)
         # A backend's own words under these keys would be taken for ours.
         self.disclosed = {key: value for key, value in told.items() if key not in {"deviations", "invalid"}}
         if found:

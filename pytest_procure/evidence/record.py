@@ -42,7 +42,16 @@ class FindingRecord(TypedDict):
     metric: str  # accuracy, latency.p95, cost_per_request ...
     title: str  # in plain words: "slowest 5 in 100 requests"
     kind: Literal[
-        "quality", "latency", "goodput", "throughput", "errors", "cost", "energy", "condition", "own"
+        "quality",
+        "latency",
+        "goodput",
+        "throughput",
+        "errors",
+        "cost",
+        "energy",
+        "memory",
+        "condition",
+        "own",
     ]
     sense: Literal["at least", "at most"]
     bar: Amount
