@@ -3,8 +3,9 @@ PYTHON ?= python3
 TORCH ?= torch
 VENV := .venv
 BIN := $(VENV)/bin
+PYTHONS := 3.11 3.12 3.13
 
-.PHONY: demo test test-torch test-browser lint format bench clean
+.PHONY: demo test test-torch test-browser test-pythons lint format bench clean
 
 demo: $(VENV)/.demo  ## two vendors, one insurer: ends with procure-report/report.html
 	$(BIN)/python -m pytest example_suite --procure-report --procure-award any
@@ -17,6 +18,9 @@ test-torch: $(VENV)/.test $(VENV)/.torch  ## the torch backend; TORCH=torch==2.1
 
 test-browser: $(VENV)/.test $(VENV)/.browser  ## the report in a real Chromium (Debian: apt-get install chromium poppler-utils libpangoft2-1.0-0)
 	$(BIN)/python -m pytest -m browser
+
+test-pythons: $(VENV)/.test $(PYTHONS:%=.venv-%/.wheel)  ## a pack of Python 3.11 on 3.12 and 3.13 (pyenv's, or fetched by uv)
+	$(BIN)/python -m pytest -m pythons tests/pythons
 
 lint: $(VENV)/.test $(VENV)/.lint  ## formatting, lint, types
 	$(BIN)/ruff format --check .
@@ -32,10 +36,17 @@ bench: $(VENV)/.test $(VENV)/.loadgen  ## the driver beside MLPerf LoadGen, in p
 	$(BIN)/python benchmarks/driver.py
 
 clean:
-	rm -rf $(VENV) procure-report .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(PYTHONS:%=.venv-%) procure-report .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
+
+# The wheel with the extra that signs, in an environment for each Python; built anew whenever the code changes.
+.venv-%/.wheel: pyproject.toml $(shell find pytest_procure -type f -not -name '*.pyc')
+	test -x .venv-$*/bin/python || $$(tests/pythons/find.sh $*) -m venv .venv-$*
+	.venv-$*/bin/python -m pip install --quiet '.[sign]'
+	.venv-$*/bin/python -m pip install --quiet --no-deps --force-reinstall .
+	touch $@
 
 $(VENV)/.torch: pyproject.toml | $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet $(TORCH) safetensors
