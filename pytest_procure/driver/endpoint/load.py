@@ -10,7 +10,6 @@ keeps up, on at most `connections` connections.
 
 from __future__ import annotations
 
-import asyncio
 import heapq
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -21,6 +20,7 @@ from pytest_procure.backends.endpoints.failure import Failure
 from .alarm import Alarm
 from .columns import Columns
 from .connection import Connection, now
+from .loop import EDGE, Loop
 from .retry import is_retried, pause_ns, told
 from .settle import Settler
 
@@ -54,22 +54,23 @@ class Load:
         columns: Columns,
         settler: Settler,
         requests: Sequence[tuple[bytes, bytes]],
-        connect: Callable[[Load], asyncio.Future[object]],
+        dial: Callable[[Load, Callable[[Connection | OSError], None]], None],
+        loop: Loop,
         control: memoryview,
     ) -> None:
         self.traffic = traffic
         self.columns = columns
         self.settler = settler
-        self.done = asyncio.Event()
+        self.is_over = False
         self.lateness: list[int] = []  # ns, of each sweep
         self.opened = 0  # connections, in the window
         self.unasked_for = 0  # connections on which bytes came that nothing had asked for
         self.pinned_ns = 0  # time in which queries waited because all connections were in use
         self.origin = 0
         self._requests = requests
-        self._connect = connect
+        self._dial = dial
         self._control = control
-        self._loop = asyncio.get_running_loop()
+        self._loop = loop
         self._alarm = Alarm()
         self._all: set[Connection] = set()
         self._free: list[Connection] = []
@@ -81,10 +82,12 @@ class Load:
         self._until = _FOREVER
         self._sweep_due = 0
         self._settling = False
-        self._over = False
         self._ended = 0
         self._last_end = 0
         self._settled = 0  # of those ended, at the last sweep
+        #: Whoever has an answer asks the next at once.
+        self._is_eager = traffic.concurrency is not None and not traffic.think_ns
+        self._total, self._timeout = traffic.total, traffic.timeout_ns
         # Looked up once: a name in a dict costs as much as the store itself.
         self._sent = columns["sent"]
         self._scheduled = columns["scheduled"]
@@ -103,27 +106,26 @@ class Load:
         traffic = self.traffic
         if traffic.duration_ns is not None:
             self._until = origin + traffic.duration_ns
-        self._loop.add_reader(self._alarm.fd, self._rung)
+        self._loop.watch(self._alarm.fd, self._rung, EDGE)
         self._sweep_due = origin
         self._alarm.set(origin)
 
     def stop(self) -> None:
         """Give up what is under way: it stays without an answer."""
-        if self._over:
+        if self.is_over:
             return
-        self._over = True
+        self.is_over = True
+        self._is_eager = False
         self._tell()
         if self.origin:
-            self._loop.remove_reader(self._alarm.fd)
+            self._loop.forget(self._alarm.fd)
         for connection in [each for each in self._all if each.query >= 0]:
             self._all.discard(connection)
             connection.close()
-        self.done.set()
 
     def _rung(self) -> None:
         """Do what is due: send, expire, and set the alarm again."""
-        self._alarm.silence()
-        if self._over:
+        if self.is_over:
             return
         stamp = now()
         traffic = self.traffic
@@ -166,7 +168,7 @@ class Load:
     def _take(self, stamp: int) -> None:
         """Closed loop: take the next query, if there is one and time is left."""
         query = self._next
-        if query >= self.traffic.total or stamp >= self._until or self._over:
+        if query >= self.traffic.total or stamp >= self._until or self.is_over:
             return
         self._next = query + self.traffic.step
         self._under_way += 1
@@ -191,13 +193,41 @@ class Load:
         if self._sent[query] < 0:
             self._sent[query] = stamp - self.origin
             self._lag[query] = stamp - could if stamp > could else 0
-        connection.send(query, data, deadline)
+        connection.query, connection.deadline = query, deadline
+        connection.send(data)
 
     # What connections tell
 
     def answered(self, connection: Connection) -> None:
         """An answer has come to its end."""
         self._take_over(connection, cut=False)
+
+    def whole(self, connection: Connection, data: bytes, stamp: int) -> None:
+        """An answer has come in one read, HTTP 200 and all of it; what it says is read later."""
+        query, since = connection.query, stamp - self.origin
+        self._ends[query] = since
+        self.settler.add_whole(query, data, stamp)
+        following = self._next
+        if self._is_eager and following < self._total and stamp < self._until and not self._waiting:
+            # What `_freed`, `_concluded`, `_take` and `_send` come to where a closed loop goes on: at the
+            # highest rates half of the time would go into calling them.
+            self._next = following + self.traffic.step
+            self._ended += 1
+            self._last_end = stamp
+            self._scheduled[following] = since
+            connection.query, connection.deadline = following, stamp + self._timeout
+            before, behind = self._requests[self._items[following]]
+            request = b"%s%d.0%s" % (before, following, behind)
+            sent = now()
+            self._sent[following] = sent - self.origin
+            self._lag[following] = sent - stamp
+            connection.send(request)
+            return
+        connection.query = -1
+        self._freed(connection, stamp)
+        self._concluded(stamp)
+        if not self._under_way:
+            self._check_over()
 
     def cut(self, connection: Connection) -> None:
         """The connection was closed in the middle of an answer's body."""
@@ -230,18 +260,18 @@ class Load:
     def _take_over(self, connection: Connection, *, cut: bool) -> None:
         query, stamp = connection.query, connection.stamp
         self._received[query] += connection.received
-        self._headers[query] = connection.headers_at - self.origin
-        keeping = connection.is_keeping and not cut and not connection.is_closed
-        status = connection.status
+        message = connection.message
+        self._headers[query] = message.headers_at - self.origin
+        keeping, status = connection.is_keeping and not cut, message.status
         retried = (
             (cut or is_retried(status))
             and self.traffic.retries > 0
-            and self._retry(query, stamp, connection.fields.get("retry_after"))
+            and self._retry(query, stamp, message.fields.get("retry_after"))
         )
         if not retried:
             self._ends[query] = stamp - self.origin
-            answer = (query, status, connection.fields, connection.parts, connection.stamps, cut)
-            self.settler.add(answer, connection.buffered)
+            answer = (query, status, message.fields, message.parts, message.stamps, cut)
+            self.settler.add(answer, message.buffered)
         connection.query = -1
         if keeping:
             self._freed(connection, stamp)
@@ -266,7 +296,7 @@ class Load:
         """Read some of the answers; more, when too many wait, as soon as what has arrived is stamped."""
         self._settling = self.settler.some()
         if self._settling:
-            self._loop.call_soon(self._settle)
+            self._loop.soon(self._settle)
 
     # How a query ends
 
@@ -275,7 +305,7 @@ class Load:
         tried = self._retries[query]
         deadline = self.origin + self._scheduled[query] + self.traffic.timeout_ns
         pause = pause_ns(tried, None if after is None else after.decode("latin-1"))
-        if tried >= self.traffic.retries or stamp + pause >= deadline or self._over:
+        if tried >= self.traffic.retries or stamp + pause >= deadline or self.is_over:
             return False
         self._retries[query] = tried + 1
         heapq.heappush(self._later, (stamp + pause, query))
@@ -301,7 +331,7 @@ class Load:
             self._take(stamp)
 
     def _check_over(self) -> None:
-        if self._under_way or self._over:
+        if self._under_way or self.is_over:
             return
         closed = self.traffic.concurrency is not None
         more = self._next < self.traffic.total
@@ -340,13 +370,19 @@ class Load:
         """How many are open."""
         return len(self._all)
 
-    async def warm(self, connections: int) -> None:
+    def warm(self, connections: int) -> None:
         """Open connections before the window, until there are this many. Raises what connecting raises."""
-        while len(self._all) < min(connections, self.traffic.connections):
-            connection = await self._connect(self)
-            assert isinstance(connection, Connection), "the factory makes them"
-            self._all.add(connection)
-            self._free.append(connection)
+        wanted = min(connections, self.traffic.connections)
+        came: list[Connection | OSError] = []
+        while len(self._all) < wanted and not self.is_over:
+            self._dial(self, came.append)
+            self._loop.run(lambda: bool(came) or self.is_over)
+            if came:
+                connection = came.pop()
+                if isinstance(connection, OSError):
+                    raise connection
+                self._all.add(connection)
+                self._free.append(connection)
 
     def adopt(self, other: Load) -> None:
         """Take over the free connections of a load that is over."""
@@ -361,29 +397,26 @@ class Load:
     def _open(self) -> None:
         """Open connections for those that wait, as far as the limit allows."""
         while self._opening < len(self._waiting) and (
-            len(self._all) + self._opening < self.traffic.connections and not self._over
+            len(self._all) + self._opening < self.traffic.connections and not self.is_over
         ):
             self._opening += 1
             self.opened += 1
-            self._connect(self).add_done_callback(self._is_open)
+            self._dial(self, self._is_open)
 
-    def _is_open(self, connecting: asyncio.Future[object]) -> None:
+    def _is_open(self, connection: Connection | OSError) -> None:
         self._opening -= 1
-        error = None if connecting.cancelled() else connecting.exception()
         stamp = now()
-        if error is None and not connecting.cancelled():
-            connection = connecting.result()
-            assert isinstance(connection, Connection), "the factory makes them"
-            if self._over or connection.is_closed:
+        if isinstance(connection, Connection):
+            if self.is_over or connection.is_closed:
                 connection.close()
                 self._open()
                 return
             self._all.add(connection)
             self._freed(connection, stamp)
             return
-        if self._waiting and not self._over:
+        if self._waiting and not self.is_over:
             query = self._waiting.popleft()
-            failure, text = told(error)
+            failure, text = told(connection)
             if not self._retry(query, stamp, None):
                 self._fail(query, failure, text, stamp)
             self._open()

@@ -21,6 +21,7 @@ from pytest_procure.backends.endpoints.reading import Reading
 from pytest_procure.backends.endpoints.target import Target
 
 from .columns import Columns
+from .message import Message
 
 #: Events read in one piece: about 0.1 ms.
 _PIECE = 64
@@ -40,6 +41,8 @@ _MOST_SEEN = 20
 #: What came for a query: its number, the status, fields of the head, the body in parts with their stamps
 #: (absolute ns), and whether the connection was closed before the answer's end.
 Came = tuple[int, int, dict[str, bytes], list[bytes], list[int], bool]
+#: The same where it came in one read: its number, all bytes, and their stamp.
+CameWhole = tuple[int, bytes, int]
 
 
 class Answer:
@@ -62,7 +65,7 @@ class Settler:
     token_store: int  # file descriptors
     output_store: int
     hidden: str = ""  # the secret: an answer that repeats it is recorded without
-    waiting: deque[Came] = field(default_factory=deque)
+    waiting: deque[Came | CameWhole] = field(default_factory=deque)
     texts: dict[str, int] = field(default_factory=dict)
     seen: dict[str, set[str]] = field(default_factory=dict)  # what servers say of themselves
     _times: array[int] = field(default_factory=lambda: array("q"))
@@ -71,11 +74,17 @@ class Settler:
     _times_written: int = 0
     _outputs_written: int = 0
     _under_way: Iterator[None] | None = None
+    _message: Message = field(default_factory=Message)
 
     def add(self, came: Came, size: int) -> None:
         """Take an answer whose body has this size."""
         self.waiting.append(came)
         self._held += size + _OF_AN_ANSWER + _OF_A_PART * len(came[3])
+
+    def add_whole(self, query: int, data: bytes, stamp: int) -> None:
+        """Take an answer that `is_whole`, as it came at `stamp` (absolute ns)."""
+        self.waiting.append((query, data, stamp))
+        self._held += len(data) + _OF_AN_ANSWER
 
     @property
     def is_full(self) -> bool:
@@ -90,16 +99,34 @@ class Settler:
                 if next(self._under_way, self) is self:
                     self._under_way = None
             else:
-                answer = Answer(self.waiting.popleft())
-                self._held -= sum(map(len, answer.parts)) + _OF_AN_ANSWER + _OF_A_PART * len(answer.parts)
-                if self._is_stream(answer):
-                    self._under_way = self._stream(answer)
-                else:
-                    self._note(answer, self._whole(answer))
+                self._next(self.waiting.popleft())
             if perf_counter_ns() >= until:
                 return self.is_full
         self._held = 0
         return False
+
+    def _next(self, came: Came | CameWhole) -> None:
+        """Read an answer, or begin to."""
+        if len(came) == 3:
+            query, data, stamp = came
+            self._held -= len(data) + _OF_AN_ANSWER
+            self.columns["headers"][query] = stamp - self.origin
+            self.columns["received"][query] += len(data)
+            message = self._message
+            message.fresh()
+            trouble = message.feed(data, stamp)
+            if trouble or message.answers != 1:
+                self._message = Message()
+                self.fail(query, Failure.PROTOCOL, trouble or "the answer is no HTTP: its end is unclear")
+                return
+            answer = Answer((query, message.status, message.fields, message.parts, message.stamps, False))
+        else:
+            answer = Answer(came)
+            self._held -= sum(map(len, answer.parts)) + _OF_AN_ANSWER + _OF_A_PART * len(answer.parts)
+        if self._is_stream(answer):
+            self._under_way = self._stream(answer)
+        else:
+            self._note(answer, self._whole(answer))
 
     def finish(self) -> None:
         """Do all that is left, and write the stores out."""
