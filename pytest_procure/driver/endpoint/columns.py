@@ -68,10 +68,11 @@ def shared(name: str, length: int = 0) -> int:
     return descriptor
 
 
-def mapped(descriptor: int) -> mmap.mmap | None:
-    """Map all of it; None where it is empty."""
+def mapped(descriptor: int, *, at_once: bool = False) -> mmap.mmap | None:
+    """Map all of it; None where it is empty. `at_once`: so that no first touch of a page waits for one."""
     length = os.fstat(descriptor).st_size
-    return mmap.mmap(descriptor, length) if length else None
+    flags = mmap.MAP_SHARED | (mmap.MAP_POPULATE if at_once else 0)
+    return mmap.mmap(descriptor, length, flags=flags) if length else None
 
 
 def _padded(length: int) -> int:

@@ -15,7 +15,7 @@ from pytest_procure.backends.endpoints.failure import Failure
 from pytest_procure.backends.endpoints.target import MOST_BODY, MOST_HEAD
 
 from .loop import IN, OUT, Loop
-from .message import Message, is_whole
+from .message import END, Message, known, learn
 
 if TYPE_CHECKING:  # a connection belongs to a load: the import at run time goes the other way
     from .load import Load
@@ -79,6 +79,7 @@ class Connection:
         except OSError:
             return  # it is broken: reading will say how
         if sent < len(data):
+            self._is_fresh = False
             self._unsent = data[sent:]
             self._loop.watch(self._socket.fileno(), self._writable, IN | OUT)
 
@@ -97,8 +98,10 @@ class Connection:
             self._ended(cleanly=False)
             return False
         self.stamp = stamp = now()
-        if self._is_fresh and self.query >= 0 and not self._unsent and is_whole(data):
-            self.load.whole(self, data, stamp)
+        start, _, body = data.partition(END)
+        head = known.get(start)
+        if head is not None and len(body) == head.length and self._is_fresh and self.query >= 0:
+            self.load.whole(self, head, body, stamp)
         elif data:
             self._take(data)
         else:
@@ -142,6 +145,8 @@ class Connection:
         if trouble:
             self.load.broke(self, Failure.PROTOCOL, trouble)
         elif message.answers == 1:
+            if self.received == len(data):
+                learn(data, message)
             self.load.answered(self)
         elif message.answers > 1:
             self.load.broke(self, Failure.PROTOCOL, "one request was answered more than once")

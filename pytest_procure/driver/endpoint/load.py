@@ -21,6 +21,7 @@ from .alarm import Alarm
 from .columns import Columns
 from .connection import Connection, now
 from .loop import EDGE, Loop
+from .message import Head
 from .retry import is_retried, pause_ns, told
 from .settle import Settler
 
@@ -85,9 +86,12 @@ class Load:
         self._ended = 0
         self._last_end = 0
         self._settled = 0  # of those ended, at the last sweep
-        #: Whoever has an answer asks the next at once.
-        self._is_eager = traffic.concurrency is not None and not traffic.think_ns
-        self._total, self._timeout = traffic.total, traffic.timeout_ns
+        self._keep = settler.waiting.append
+        self._kept = 0  # bytes of whole answers, since the last sweep
+        # Where whoever has an answer asks the next at once, as long as there is one.
+        is_eager = traffic.concurrency is not None and not traffic.think_ns
+        self._eager_total = traffic.total if is_eager else 0
+        self._step, self._timeout = traffic.step, traffic.timeout_ns
         # Looked up once: a name in a dict costs as much as the store itself.
         self._sent = columns["sent"]
         self._scheduled = columns["scheduled"]
@@ -115,7 +119,7 @@ class Load:
         if self.is_over:
             return
         self.is_over = True
-        self._is_eager = False
+        self._eager_total = 0
         self._tell()
         if self.origin:
             self._loop.forget(self._alarm.fd)
@@ -141,6 +145,8 @@ class Load:
             self.lateness.append(stamp - self._sweep_due)
             self._sweep(stamp)
             self._sweep_due = stamp + _SWEEP_NS
+            self.settler.hold(self._kept)
+            self._kept = 0
             is_calm = self._ended - self._settled < _CALM
             self._settled = self._ended
             if not self._settling and (is_calm or self.settler.is_full):
@@ -202,16 +208,17 @@ class Load:
         """An answer has come to its end."""
         self._take_over(connection, cut=False)
 
-    def whole(self, connection: Connection, data: bytes, stamp: int) -> None:
-        """An answer has come in one read, HTTP 200 and all of it; what it says is read later."""
+    def whole(self, connection: Connection, head: Head, body: bytes, stamp: int) -> None:
+        """An answer has come in one read, with a head as it came before; what it says is read later."""
         query, since = connection.query, stamp - self.origin
         self._ends[query] = since
-        self.settler.add_whole(query, data, stamp)
+        self._keep((query, head, body, stamp))
+        self._kept += head.length
         following = self._next
-        if self._is_eager and following < self._total and stamp < self._until and not self._waiting:
+        if following < self._eager_total and stamp < self._until and not self._waiting:
             # What `_freed`, `_concluded`, `_take` and `_send` come to where a closed loop goes on: at the
             # highest rates half of the time would go into calling them.
-            self._next = following + self.traffic.step
+            self._next = following + self._step
             self._ended += 1
             self._last_end = stamp
             self._scheduled[following] = since

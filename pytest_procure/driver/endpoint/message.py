@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import httptools
 
 from pytest_procure.backends.endpoints.target import MOST_BODY
@@ -109,41 +111,33 @@ class Message:
         self.is_keeping = self.parser.should_keep_alive()
 
 
-def is_whole(data: bytes) -> bool:
-    """Whether `data` is one answer, all of it, and such that it need not be taken apart at once.
+@dataclass(frozen=True, slots=True)
+class Head:
+    """The head of an answer with status 200 whose body's length it tells, on a connection that is kept."""
 
-    That is: HTTP/1.1, status 200, a body whose length the head tells once, and no word on the connection,
-    which is therefore kept. A no means only that more has to be known.
-    """
-    end = data.find(b"\r\n\r\n")
-    head = data[: end + 2]
-    length = _heads.get(head)
-    if length is None:
-        length = _told_length(head)
-        if len(_heads) >= _MOST_HEADS:
-            _heads.clear()
-        if len(head) <= _LONGEST_HEAD:
-            _heads[head] = length
-    return len(data) - end - 4 == length
+    fields: dict[str, bytes]
+    length: int  # bytes of the body
+    size: int  # bytes of the head, to the end of its empty line
 
 
-#: Heads seen -> the length of their body: of a server's heads, one is much as the other.
-_heads: dict[bytes, int] = {}
-_MOST_HEADS, _LONGEST_HEAD = 200, 2000
-_NOT_TOLD = -4
+#: Heads that were taken apart before, by all bytes before the empty line. At high rates most are alike, and
+#: taking one apart costs more than everything else that has to be done for an answer.
+known: dict[bytes, Head] = {}
+END = b"\r\n\r\n"
+_MOST_KNOWN, _LONGEST_KNOWN = 500, 4000
 
 
-def _told_length(head: bytes) -> int:
-    """Give the body's length; less than any where the head does not tell it, or has more to tell."""
-    named = head.lower()
-    at = named.find(b"\r\ncontent-length: ")
+def learn(data: bytes, message: Message) -> None:
+    """Remember the head of an answer that came in one read, `data`, and was taken apart into `message`."""
+    head, _, body = data.partition(END)
     if (
-        not head.startswith(b"HTTP/1.1 200 ")
-        or at < 0
-        or named.find(b"\r\ncontent-length", at + 2) >= 0
-        or b"\r\ntransfer-encoding" in named
-        or b"\r\nconnection" in named
+        message.status == 200
+        and message.is_keeping
+        and "transfer" not in message.fields
+        and head.startswith(b"HTTP/1.1 200 ")  # not an interim answer's
+        and len(body) == message.buffered == int(message.fields.get("length", b"-1"))
+        and len(head) <= _LONGEST_KNOWN
     ):
-        return _NOT_TOLD
-    length = head[at + 18 : head.find(b"\r", at + 18)]
-    return int(length) if length.isdigit() else _NOT_TOLD
+        if len(known) >= _MOST_KNOWN:
+            known.clear()
+        known[head] = Head(message.fields, len(body), len(head) + len(END))

@@ -39,7 +39,7 @@ def main() -> None:
 def _run(asked: dict[str, Any]) -> None:
     target = Target.of(asked["target"])
     rows = asked["rows"]
-    shared = columns.mapped(asked["columns"])
+    shared = columns.mapped(asked["columns"], at_once=True)
     control = columns.mapped(asked["control"])
     assert shared is not None, "there is at least one row"
     assert control is not None, "the same"

@@ -21,7 +21,7 @@ from pytest_procure.backends.endpoints.reading import Reading
 from pytest_procure.backends.endpoints.target import Target
 
 from .columns import Columns
-from .message import Message
+from .message import Head
 
 #: Events read in one piece: about 0.1 ms.
 _PIECE = 64
@@ -41,8 +41,8 @@ _MOST_SEEN = 20
 #: What came for a query: its number, the status, fields of the head, the body in parts with their stamps
 #: (absolute ns), and whether the connection was closed before the answer's end.
 Came = tuple[int, int, dict[str, bytes], list[bytes], list[int], bool]
-#: The same where it came in one read: its number, all bytes, and their stamp.
-CameWhole = tuple[int, bytes, int]
+#: The same where it came in one read, HTTP 200, with a head that was known: number, head, body, stamp.
+CameWhole = tuple[int, Head, bytes, int]
 
 
 class Answer:
@@ -74,22 +74,20 @@ class Settler:
     _times_written: int = 0
     _outputs_written: int = 0
     _under_way: Iterator[None] | None = None
-    _message: Message = field(default_factory=Message)
 
     def add(self, came: Came, size: int) -> None:
         """Take an answer whose body has this size."""
         self.waiting.append(came)
-        self._held += size + _OF_AN_ANSWER + _OF_A_PART * len(came[3])
+        self._held += size + _OF_A_PART * len(came[3])
 
-    def add_whole(self, query: int, data: bytes, stamp: int) -> None:
-        """Take an answer that `is_whole`, as it came at `stamp` (absolute ns)."""
-        self.waiting.append((query, data, stamp))
-        self._held += len(data) + _OF_AN_ANSWER
+    def hold(self, size: int) -> None:
+        """Count bytes of answers that were put among the waiting as they came, each with its stamp."""
+        self._held += size
 
     @property
     def is_full(self) -> bool:
         """Whether too much waits."""
-        return self._held > _MOST_HELD
+        return self._held + len(self.waiting) * _OF_AN_ANSWER > _MOST_HELD
 
     def some(self) -> bool:
         """Do about 0.2 ms of work; whether more has to be done soon, because too much waits."""
@@ -107,22 +105,15 @@ class Settler:
 
     def _next(self, came: Came | CameWhole) -> None:
         """Read an answer, or begin to."""
-        if len(came) == 3:
-            query, data, stamp = came
-            self._held -= len(data) + _OF_AN_ANSWER
+        if len(came) == 4:
+            query, head, body, stamp = came
+            self._held -= len(body)
             self.columns["headers"][query] = stamp - self.origin
-            self.columns["received"][query] += len(data)
-            message = self._message
-            message.fresh()
-            trouble = message.feed(data, stamp)
-            if trouble or message.answers != 1:
-                self._message = Message()
-                self.fail(query, Failure.PROTOCOL, trouble or "the answer is no HTTP: its end is unclear")
-                return
-            answer = Answer((query, message.status, message.fields, message.parts, message.stamps, False))
+            self.columns["received"][query] += head.size + len(body)
+            answer = Answer((query, 200, head.fields, [body], [stamp], False))
         else:
             answer = Answer(came)
-            self._held -= sum(map(len, answer.parts)) + _OF_AN_ANSWER + _OF_A_PART * len(answer.parts)
+            self._held -= sum(map(len, answer.parts)) + _OF_A_PART * len(answer.parts)
         if self._is_stream(answer):
             self._under_way = self._stream(answer)
         else:
