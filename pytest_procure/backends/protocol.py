@@ -115,6 +115,11 @@ class LoadedEndpoint(LoadedBackend, Protocol):
         """How requests are sent."""
         ...
 
+    @property
+    def around(self) -> tuple[bytes, bytes] | None:
+        """What of every body stands before and behind the messages of a chat; None where it is no chat."""
+        ...
+
     def body(self, item: Any) -> bytes:
         """Write the request's body for one sample. Raises `DataError` for one that cannot be asked."""
         ...

@@ -22,6 +22,7 @@ from pytest_procure.units import Quantity
 from .batching import Queue
 from .board import Board
 from .clock import calibrated
+from .history import History
 from .journal import Journal
 from .log import Int64
 from .outcomes import Plan
@@ -58,8 +59,13 @@ class Job:
         self._turns = turns
         self._source = source
         self._predict = backend.predict
+        self._history = History(source, self.order, scenario.turns, self.board) if scenario.history else None
+        self._take = source.take if self._history is None else self._history.opening
         # Batches are known in advance where queries are sent alone, and offline, where all of them are there.
-        if scenario.max_batch == 1 or scenario.name == "offline":
+        # With history nothing is known in advance.
+        if self._history is not None:
+            self._batches = self._samples = None
+        elif scenario.max_batch == 1 or scenario.name == "offline":
             self._batches = in_batches_of(size * scenario.max_batch, source, self.order)
             self._samples = None
         else:
@@ -96,12 +102,12 @@ class Job:
 
     def clear(self) -> None:
         """Let go of the inputs and of the board: what is left is what the log has to account for."""
-        self._batches = self._samples = None
+        self._batches = self._samples = self._history = None
         self.board = Board(0)
 
     def probe(self) -> Any:
         """Give a batch of the smallest size that the run asks for."""
-        return self._source.take(self.order[: self.scenario.samples_per_query])
+        return self._take(self.order[: self.scenario.samples_per_query])
 
     def warm_up(self) -> None:
         """Call the backend with single samples and with whole batches, from the end of the order.
@@ -114,7 +120,7 @@ class Job:
                 if self.board.stop:
                     return
                 places = np.arange(-size, 0) - call * size
-                batch = self._source.take(self.order.take(places, mode="wrap"))
+                batch = self._take(self.order.take(places, mode="wrap"))
                 self._warm_up_calls[size] = max(self._warm_up_calls.get(size, 0), call + 1)
                 try:
                     self._predict(batch)
@@ -180,7 +186,10 @@ class Job:
     def _gather(self, number: int, first: int, end: int) -> Any:
         """Make the inputs of batch `number`, which serves the queries from `first` to `end`."""
         if self._turns is not None:
-            return self._gather_asked(self._turns.places(first, end))
+            places = self._turns.places(first, end)
+            return (
+                self._gather_asked(places) if self._history is None else self._history.batch(number, places)
+            )
         if self._batches is not None:
             return self._batches[number]
         if self._samples is not None:

@@ -232,6 +232,17 @@ def _count_tokens(rows: _Rows, place: int, answer: Answer) -> None:
             column[place] = count
 
 
+def answer_at(outputs: list[Any], failures: Mapping[int, str], number: int, place: int, size: int) -> Any:
+    """Give one output of batch `number`, which has ended; None where it is no answer."""
+    returned, message = _outputs(outputs[number], size)
+    if number in failures or message:
+        return None
+    output = returned[place]
+    if isinstance(output, Answer):
+        output = None if output.error else output.output
+    return None if _fault(output) else output
+
+
 def _is_sound(returned: Any, expected: int) -> bool:
     """Whether all outputs are good at a glance: an array of finite numbers, one row each."""
     return (
