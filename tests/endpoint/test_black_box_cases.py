@@ -60,7 +60,7 @@ def test_two_modes_are_two_modes_and_the_share_of_the_slow_one_is_exact(mock):
     slow = np.sort(took(mock, "first"))[-10:]  # of two hundred
     limit = ms(350)
     assert in_ns("ttft.p90", run) < limit.ns < slow.min() <= in_ns("ttft.p96", run)
-    assert in_ns("ttft.p99", run) >= slow[-2]
+    assert in_ns("ttft.p99", run) >= slow[-3]  # by nearest rank
     assert float(goodput(run, Limits(latency=limit)).estimate.number) == 0.95
 
 

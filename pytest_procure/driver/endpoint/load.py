@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from pytest_procure.backends.endpoints.failure import Failure
 
 from .alarm import Alarm
-from .columns import Columns
+from .columns import MOST_LAG, Columns
 from .connection import Connection, now
 from .loop import EDGE, Loop
 from .message import Head
@@ -186,7 +186,7 @@ class Load:
         stamp = now()
         if self._sent[query] < 0:
             self._sent[query] = stamp - self.origin
-            self._lag[query] = stamp - could if stamp > could else 0
+            self._lag[query] = min(stamp - could, MOST_LAG) if stamp > could else 0
         connection.query, connection.deadline = query, deadline
         connection.send(data)
 
@@ -215,7 +215,8 @@ class Load:
             request = b"%s%d.0%s" % (before, following, behind)
             sent = now()
             self._sent[following] = sent - self.origin
-            self._lag[following] = sent - stamp
+            lag = sent - stamp
+            self._lag[following] = lag if lag < MOST_LAG else MOST_LAG  # noqa: FURB136 - a call costs more
             connection.send(request)
             return
         connection.query = -1

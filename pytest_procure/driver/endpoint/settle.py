@@ -20,7 +20,7 @@ from pytest_procure.backends.endpoints.openai_answers import error_text
 from pytest_procure.backends.endpoints.reading import Reading
 from pytest_procure.backends.endpoints.target import Target
 
-from .columns import Columns
+from .columns import MOST_TIMES, SIZE, Columns
 from .message import Head
 
 #: Events read in one piece: about 0.1 ms.
@@ -152,7 +152,10 @@ class Settler:
             yield
         reading = reader.end(cut=answer.cut)
         arrived = sse.arrivals([ends[place] for place in reading.places], [len(p) for p in answer.parts])
-        self.columns["token_start"][answer.query] = self._times_written + len(self._times)
+        start = self._times_written + len(self._times)
+        if start > MOST_TIMES:
+            raise OverflowError("more tokens than a load process can time; raise `load_processes=`")
+        self.columns["token_start"][answer.query] = start
         origin, stamps = self.origin, answer.stamps
         self._times.extend([stamps[part] - origin for part in arrived])
         self._note(answer, reading)
@@ -196,7 +199,7 @@ class Settler:
             columns["good"][query] = 1
             columns["output_start"][query] = self._outputs_written + len(self._outputs)
             output = self._without_secret(reading.output)
-            columns["output_size"][query] = len(output)
+            self._outputs += SIZE.pack(len(output))
             self._outputs += output
             if self.heard is not None:
                 self.heard(query, reading.output)
