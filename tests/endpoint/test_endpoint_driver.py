@@ -214,6 +214,20 @@ def test_tls_is_spoken_to_a_server_whose_certificate_is_trusted(secure, tmp_path
     assert answer.output == " w0 w1 w2 w3 w4 w5 w6 w7"
 
 
+def test_requests_and_answers_of_many_records_pass_tls(secure, tmp_path):
+    secure.behave(text="word " * 40_000, tokens=40_000)
+    endpoint = OpenAIEndpoint(secure.url, model="m", ca_file="ca.pem", stream=False).load(tmp_path)
+
+    class Long(Texts):
+        def take(self, indices):
+            return [f"{k}" * 1_000_000 for k in indices]
+
+    scenario = Scenario.declare("closed_loop", concurrency=2, count=6, warmup=0)
+    log = drive(endpoint, Long(3), scenario).log
+    assert log.ok.all(), log.errors
+    assert {len(answer.split()) for answer in log.answers} == {40_000}
+
+
 def test_a_certificate_that_nobody_vouches_for_is_refused(secure):
     log = secure.run(qps=100, count=5, endpoint=OpenAIEndpoint(secure.url, model="m").load(Path())).log
     assert not log.ok.any()

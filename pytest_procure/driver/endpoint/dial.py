@@ -27,10 +27,9 @@ class Dialler:
         self.addresses = list(dict.fromkeys((family, where) for family, _, _, _, where in found))
         self.loop = loop
         self.host = target.host
-        self.context = (
-            ssl.create_default_context(cafile=target.ca or None) if target.scheme == "https" else None
-        )
-        if self.context is not None:
+        self.context: ssl.SSLContext | None = None
+        if target.scheme == "https":
+            self.context = ssl.create_default_context(cafile=target.ca or None)
             self.context.set_alpn_protocols(["http/1.1"])
         self._patience_ns = patience_ns
         self._under_way: dict[_Attempt, int] = {}  # and when its time is over, the first first
@@ -38,7 +37,7 @@ class Dialler:
         loop.watch(self._alarm.fd, self._rung, EDGE)
 
     def __call__(self, load: Load, then: Then) -> None:
-        """Open a connection for `load`; later, never at once, `then` is told of it or of why there is none."""
+        """Open a connection for `load`; `then` is told of it, or why there is none: later, never at once."""
         attempt = _Attempt(self, load, then)
         self._under_way[attempt] = now() + self._patience_ns
         if len(self._under_way) == 1:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import heapq
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from pytest_procure.backends.endpoints.failure import Failure
 
@@ -21,6 +21,7 @@ from .columns import MOST_LAG, Columns
 from .connection import Connection, now
 from .loop import EDGE, Loop
 from .message import Head
+from .pool import Dial, Pool
 from .retry import is_retried, pause_ns, told
 from .settle import Settler
 from .traffic import Traffic
@@ -40,7 +41,7 @@ class Load:
         columns: Columns,
         settler: Settler,
         requests: Sequence[tuple[bytes, bytes]],
-        dial: Callable[[Load, Callable[[Connection | OSError], None]], None],
+        dial: Dial,
         loop: Loop,
         control: memoryview,
     ) -> None:
@@ -49,18 +50,15 @@ class Load:
         self.settler = settler
         self.is_over = False
         self.lateness: list[int] = []  # ns, of each sweep
-        self.opened = 0  # connections, in the window
         self.unasked_for = 0  # connections on which bytes came that nothing had asked for
         self.pinned_ns = 0  # time in which queries waited because all connections were in use
         self.origin = 0
         self._requests = requests
-        self._dial = dial
         self._control = control
         self._loop = loop
         self._alarm = Alarm()
-        self._all: set[Connection] = set()
-        self._free: list[Connection] = []
-        self._opening = 0
+        self.pool = Pool(self, dial, traffic.connections)
+        self._free = self.pool.free
         self._waiting: deque[int] = deque()
         self._later: list[tuple[int, int]] = []  # (absolute ns, query): retries, and who thinks
         self._next = traffic.first
@@ -109,9 +107,8 @@ class Load:
         self._tell()
         if self.origin:
             self._loop.forget(self._alarm.fd)
-        for connection in [each for each in self._all if each.query >= 0]:
-            self._all.discard(connection)
-            connection.close()
+        for connection in [each for each in self.pool.every if each.query >= 0]:
+            self.pool.drop(connection)
 
     def _rung(self) -> None:
         """Do what is due: send, expire, and set the alarm again."""
@@ -233,8 +230,7 @@ class Load:
         """There is no answer, and the connection is of no use any more."""
         query, stamp = connection.query, connection.stamp
         self._received[query] += connection.received
-        connection.close()
-        self._all.discard(connection)
+        self.pool.drop(connection)
         retried = failure is Failure.RESET and self._retry(query, stamp, None)
         if not retried:
             self._fail(query, failure, text, stamp)
@@ -244,14 +240,11 @@ class Load:
     def unasked(self, connection: Connection) -> None:
         """Bytes came on a connection that nothing was asked on: it cannot be trusted."""
         self.unasked_for += 1
-        connection.close()
-        self.lost(connection)
+        self.pool.drop(connection)
 
     def lost(self, connection: Connection) -> None:
         """A connection was closed while nothing was under way on it."""
-        self._all.discard(connection)
-        if connection in self._free:
-            self._free.remove(connection)
+        self.pool.drop(connection)
 
     def _take_over(self, connection: Connection, *, cut: bool) -> None:
         query, stamp = connection.query, connection.stamp
@@ -272,8 +265,7 @@ class Load:
         if keeping:
             self._freed(connection, stamp)
         else:
-            connection.close()
-            self._all.discard(connection)
+            self.pool.drop(connection)
             if self._waiting:
                 self._open()
         if not retried:
@@ -351,11 +343,11 @@ class Load:
 
     def _sweep(self, stamp: int) -> None:
         """Give up what is past its deadline, on connections and in the queue."""
-        for connection in [each for each in self._all if each.query >= 0 and each.deadline <= stamp]:
+        under_way = [each for each in self.pool.every if each.query >= 0]
+        for connection in [each for each in under_way if each.deadline <= stamp]:
             query = connection.query
             self._received[query] += connection.received
-            self._all.discard(connection)
-            connection.close()
+            self.pool.drop(connection)
             self._fail(query, Failure.TIMEOUT, "no answer before the time-out", stamp)
         waiting, timeout = self._waiting, self.traffic.timeout_ns
         while waiting and self.origin + self._scheduled[waiting[0]] + timeout <= stamp:
@@ -364,7 +356,7 @@ class Load:
             self._fail(query, Failure.UNSENT if self._sent[query] < 0 else Failure.TIMEOUT, text, stamp)
         if waiting:
             self._open()
-            if len(self._all) >= self.traffic.connections:
+            if self.pool.is_full:
                 self.pinned_ns += _SWEEP_NS
         self._tell()
 
@@ -374,53 +366,19 @@ class Load:
 
     # Connections
 
-    @property
-    def connections(self) -> int:
-        """How many are open."""
-        return len(self._all)
-
-    def warm(self, connections: int) -> None:
-        """Open connections before the window, until there are this many. Raises what connecting raises."""
-        wanted = min(connections, self.traffic.connections)
-        came: list[Connection | OSError] = []
-        while len(self._all) < wanted and not self.is_over:
-            self._dial(self, came.append)
-            self._loop.run(lambda: bool(came) or self.is_over)
-            if came:
-                connection = came.pop()
-                if isinstance(connection, OSError):
-                    raise connection
-                self._all.add(connection)
-                self._free.append(connection)
-
-    def adopt(self, other: Load) -> None:
-        """Take over the free connections of a load that is over."""
-        for connection in other._free:
-            connection.load = self
-            connection.freed = 0
-            self._all.add(connection)
-            self._free.append(connection)
-        other._all.clear()
-        other._free.clear()
-
     def _open(self) -> None:
         """Open connections for those that wait, as far as the limit allows."""
-        while self._opening < len(self._waiting) and (
-            len(self._all) + self._opening < self.traffic.connections and not self.is_over
-        ):
-            self._opening += 1
-            self.opened += 1
-            self._dial(self, self._is_open)
+        if not self.is_over:
+            self.pool.open_for(len(self._waiting), self._is_open)
 
     def _is_open(self, connection: Connection | OSError) -> None:
-        self._opening -= 1
         stamp = now()
         if isinstance(connection, Connection):
             if self.is_over or connection.is_closed:
                 connection.close()
                 self._open()
                 return
-            self._all.add(connection)
+            self.pool.every.add(connection)
             self._freed(connection, stamp)
             return
         if self._waiting and not self.is_over:

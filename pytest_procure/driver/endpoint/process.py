@@ -82,7 +82,7 @@ def _run(asked: dict[str, Any]) -> None:
                 "cpu_ns": cpu,
                 "run_delay_ns": delay,
                 "lateness_ns": sorted(load.lateness),
-                "opened": load.opened,
+                "opened": load.pool.opened,
                 "unasked_for": load.unasked_for,
                 "pinned_ns": load.pinned_ns,
             }
@@ -138,6 +138,7 @@ def _warm_up(
     An open loop begins with as many as Little's law asks for at the warm-up's own pace, and a half more.
     """
     items, traffic = asked["warmup_items"], load.traffic
+    requests, dial, loop = means
     calls = failures = 0
     wanted = 1 if traffic.concurrency is None else traffic.concurrency * traffic.together
     if items:
@@ -153,7 +154,6 @@ def _warm_up(
             duration_ns=asked["warmup_ns"],
         )
         settler = Settler(target, table, 0, nowhere, nowhere)
-        requests, dial, loop = means
         first = Load(before, table, settler, requests, dial, loop, memoryview(bytearray(24)).cast("q"))
         if not load.is_over:
             first.begin(time.perf_counter_ns())
@@ -163,15 +163,15 @@ def _warm_up(
         os.close(nowhere)
         calls = sum(sent >= 0 for sent in table["sent"])
         failures = calls - sum(table["good"])
-        load.adopt(first)
+        load.pool.adopt(first.pool)
         took = [ended - sent for ended, sent in zip(table["ended"], table["sent"], strict=True) if ended >= 0]
         if took and traffic.concurrency is None:
             wanted = int(1.5 * asked["rate"] * sum(took) / len(took) * 1e-9) + 4
     try:
-        load.warm(min(wanted, _MOST_WARM if traffic.concurrency is None else wanted))
+        load.pool.warm(min(wanted, _MOST_WARM if traffic.concurrency is None else wanted), loop)
     except OSError:
         failures += 1  # it will fail in the run, where it counts
-    return {"calls": calls, "failures": failures, "connections": load.connections}
+    return {"calls": calls, "failures": failures, "connections": len(load.pool.every)}
 
 
 def _scratch(items: list[int]) -> columns.Columns:

@@ -44,9 +44,9 @@ class Stores:
 
     def give_back_before(self, needed: Int64) -> None:
         """Release the items before those that are still needed of each store: `(processes,)`."""
-        for process, (memory, end) in enumerate(zip(self._memories, needed.tolist(), strict=True)):
-            begin = self._given_back[process]
-            end = min(end, len(self._arrays[process])) * self._width // mmap.PAGESIZE * mmap.PAGESIZE
+        for process, memory in enumerate(self._memories):
+            begin, items = self._given_back[process], min(int(needed[process]), len(self._arrays[process]))
+            end = items * self._width // mmap.PAGESIZE * mmap.PAGESIZE
             if memory is not None and end > begin:
                 memory.madvise(mmap.MADV_REMOVE, begin, end - begin)
                 self._given_back[process] = end
