@@ -30,7 +30,7 @@ def requests_of(
         return plain, table
     turns, run = asked["traffic"]["turns"], asked["run"].encode()
     talk = Talk(plain, table["item"], turns, asked["around"], target.head(), run, settler)
-    return talk, table | {"item": memoryview(array("i", range(len(talk))))}
+    return talk, table | {"item": memoryview(array("q", range(len(talk))))}
 
 
 class Talk(Sequence[Request]):
