@@ -94,6 +94,7 @@ class TorchModule:
         dtype = _dtype(torch, self.dtype)
         _dtype(torch, self.autocast, named="autocast")
         module, file = self._brought(torch, base)
+        refused = ""
         try:
             module = module.to(device=device, dtype=dtype)
             if self.channels_last:
@@ -101,9 +102,11 @@ class TorchModule:
             if file is None or file.suffix != EXPORTED:  # an exported program is what it was exported as
                 module = module.eval()
         except RuntimeError as error:
-            del module  # what fitted is given back
+            refused = one_line(error)
+        if refused:  # out here, where the error no longer holds on to what fitted
+            del module
             _give_back(torch, device)
-            raise ProvisionError(f"`{self._name()}` does not fit on {device}: {one_line(error)}") from None
+            raise ProvisionError(f"`{self._name()}` does not fit on {device}: {refused}")
         return LoadedTorchModule(self, torch, module, file)
 
     def _check_compiler(self, device: Any) -> None:
