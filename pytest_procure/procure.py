@@ -338,12 +338,12 @@ class Procure:
         return measured_part(run, scenario)
 
     def _driver(self, loaded: LoadedBackend, scenario: Scenario) -> Callable[..., Run]:
-        """Pick the driver: an endpoint's requests are sent from processes of their own, without a journal."""
+        """Pick the driver: an endpoint's requests are sent from processes of their own."""
+        journal = self._journals(self._case.candidate, scenario) if self._journals else None
         if isinstance(loaded, LoadedEndpoint):
             from .driver.endpoint.drive import drive as drive_endpoint  # noqa: PLC0415 - needs an extra
 
-            return drive_endpoint
-        journal = self._journals(self._case.candidate, scenario) if self._journals else None
+            return partial(drive_endpoint, journal=journal)
         return partial(drive, journal=journal)
 
     def _execution(

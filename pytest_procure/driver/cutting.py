@@ -61,7 +61,7 @@ def part(log: RequestLog, first: int, end: int) -> RequestLog:
         errors={query - first: text for query, text in log.errors.items() if first <= query < end},
         window_ns=log.window_ns - shift,
         stages={name: stage.part(samples) for name, stage in log.stages.items()},
-        wire=None if log.wire is None else log.wire.part(first, end, shift),
+        wire=None if log.wire is None else log.wire.part(first * per, end * per, shift),
     )
 
 

@@ -97,12 +97,14 @@ def test_half_the_rate_is_the_candidates_fault_and_never_the_harnesses():
     scheduled = range(0, 1500, 50)  # 20 a second
     started = [100 * k if k < 15 else -1 for k in range(30)]  # 10 a second
     completed = [100 * k + 100 if k < 15 else -1 for k in range(30)]
-    seen = audited(log_of(scheduled, started, completed, window=1500))
+    twenty = replace(SERVER, qps=20)
+    seen = audited(log_of(scheduled, started, completed, window=1500), twenty)
     assert seen.faults() == ()
     assert seen.candidate.backlog == 30 - 14
     assert seen.candidate.sent_share == 0.5
     grew, behind, unsent, pinned = seen.candidate_notes()
     assert grew.startswith("the backlog grew: on average 1.6 requests waited in the first third")
+    assert grew.endswith("in the last; the traffic asked 200% of what the workers can do")
     assert behind == "the candidate never kept up: it answered 15 of 30 requests"
     assert unsent == "15 requests were never sent, because the candidate was still busy"
     assert pinned.startswith("every worker was busy 100% of the time")

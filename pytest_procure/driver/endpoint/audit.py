@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
@@ -23,6 +24,9 @@ if TYPE_CHECKING:  # it takes the extra [endpoint], which whoever reads an audit
 CPU_SHARE = 0.9
 #: All connections in use, and queries waiting, for more of the time than this is worth telling.
 PINNED_SHARE = 0.01
+#: Tokens that the endpoint reports over those that the buyer counts: a tokenizer of another version may
+#: differ by a hundredth or two.
+REPORTED_MORE = 1.05
 #: A backlog has grown when it is longer by more than an endpoint may well serve side by side, and more than
 #: what comes in while any machine between here and there is busy with something else.
 _AT_ONCE, _HICCUP_S = 8, 0.05
@@ -50,6 +54,8 @@ class EndpointAudit(Audit):
     unasked_for: int = 0  # connections on which bytes came that nothing had asked for
     pinned_share: float = 0.0  # of the window, all connections in use and queries waiting
     retried: int = 0  # attempts beyond the first
+    reported_tokens: int | None = None  # of the outputs that the buyer counted the tokens of
+    counted_tokens: int | None = None  # by the buyer's own count
 
     def faults(self, tightest_bar_ns: int | None = None) -> tuple[str, ...]:
         """Tell the harness's own faults, each with its mend. `tightest_bar_ns`: the least latency bar."""
@@ -112,9 +118,19 @@ class EndpointAudit(Audit):
             told.append(f"{self.retried:,} further attempts were made after a refusal or a broken connection")
         if self.connections_closed_early:
             told.append(f"{self.connections_closed_early:,} answers broke off: the connection was closed")
+        if self._overcharged and self.reported_tokens and self.counted_tokens:
+            told.append(
+                f"the endpoint reports {self.reported_tokens / self.counted_tokens:.2f} times the output "
+                f"tokens that the buyer counts ({self.reported_tokens:,} for {self.counted_tokens:,}); costs "
+                "go by what it reports, because that is what it bills"
+            )
         if self.unasked_for:
             told.append(f"on {self.unasked_for:,} connections came bytes that no request had asked for")
         return (*told, *self._gpu_notes())
+
+    @property
+    def _overcharged(self) -> bool:
+        return (self.reported_tokens or 0) > REPORTED_MORE * (self.counted_tokens or math.inf)
 
     @property
     def backlog_grew(self) -> bool:
@@ -166,6 +182,7 @@ def endpoint_audit(  # noqa: PLR0913 - what was seen on all sides of the window
         "candidate": candidate,
     }
     enough = len(late) >= _LEAST_LOOKS
+    reported, counted = _tokens(log)
     return EndpointAudit(
         **known,
         load_processes=plan.processes,
@@ -180,7 +197,19 @@ def endpoint_audit(  # noqa: PLR0913 - what was seen on all sides of the window
         connections_closed_early=int(np.count_nonzero(log.wire.failure == Failure.RESET)),
         pinned_share=max((r["pinned_ns"] / max(1, r["window_ns"]) for r in reports), default=0.0),
         retried=int(log.wire.retries.sum()),
+        reported_tokens=reported,
+        counted_tokens=counted,
     )
+
+
+def _tokens(log: RequestLog) -> tuple[int | None, int | None]:
+    """Sum the output tokens of answers that both the endpoint and the buyer have counted, each way."""
+    if log.wire is None or log.output_tokens is None:
+        return None, None
+    both = (log.output_tokens >= 0) & (log.wire.counted >= 0)
+    if not both.any():
+        return None, None
+    return int(log.output_tokens[both].sum()), int(log.wire.counted[both].sum())
 
 
 def _thirds(log: RequestLog, plan: Plan) -> tuple[float | None, float | None]:

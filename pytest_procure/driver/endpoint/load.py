@@ -14,7 +14,6 @@ import asyncio
 import heapq
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from pytest_procure.backends.endpoints.failure import Failure
 
@@ -23,26 +22,12 @@ from .columns import Columns
 from .connection import Connection, now
 from .retry import is_retried, pause_ns, told
 from .settle import Settler
+from .traffic import Traffic
 
 _SWEEP_NS = 10_000_000
 #: Answers between two sweeps up to which there is time to read some.
 _CALM = 20
 _FOREVER = 2**63 - 1
-
-
-@dataclass(frozen=True, slots=True)
-class Traffic:
-    """What one load process has to send: the queries `first`, `first + step`, ... below `total`."""
-
-    first: int
-    step: int
-    total: int
-    timeout_ns: int
-    connections: int  # most of them
-    retries: int  # most of them, for one query
-    concurrency: int | None = None  # closed loop
-    think_ns: int = 0
-    duration_ns: int | None = None  # closed loop
 
 
 class Load:
@@ -78,6 +63,7 @@ class Load:
         self._later: list[tuple[int, int]] = []  # (absolute ns, query): retries, and who thinks
         self._next = traffic.first
         self._under_way = 0
+        self._missing = 0  # answers to the query of several requests that is under way
         self._until = _FOREVER
         self._sweep_due = 0
         self._settling = False
@@ -169,9 +155,11 @@ class Load:
         if query >= self.traffic.total or stamp >= self._until or self._over:
             return
         self._next = query + self.traffic.step
-        self._under_way += 1
-        self._scheduled[query] = stamp - self.origin
-        self._start(query, stamp)
+        together = self._missing = self.traffic.together
+        self._under_way += together
+        for each in range(query, query + together):
+            self._scheduled[each] = stamp - self.origin
+            self._start(each, stamp)
 
     def _start(self, query: int, due: int) -> None:
         """Send a query that is due, or let it wait for a connection."""
@@ -251,7 +239,7 @@ class Load:
             if self._waiting:
                 self._open()
         if not retried:
-            self._concluded(stamp)
+            self._concluded(query, stamp)
         if not self._under_way:
             self._check_over()
 
@@ -285,20 +273,33 @@ class Load:
     def _fail(self, query: int, failure: Failure, text: str, stamp: int) -> None:
         self._ends[query] = stamp - self.origin
         self.settler.fail(query, failure, text)
-        self._concluded(stamp)
+        self._concluded(query, stamp)
 
-    def _concluded(self, stamp: int) -> None:
-        """A query is over; a closed loop takes the next."""
-        self._under_way -= 1
+    def _concluded(self, query: int, stamp: int) -> None:
+        """A query is over; its session goes on, a closed loop takes the next."""
         self._ended += 1
         self._last_end = stamp
-        if self.traffic.concurrency is None:
+        if self.traffic.turns > 1 and (query + 1) % self.traffic.turns:
+            self._go_on(query + 1, stamp + self.traffic.think_ns)
+            return
+        self._under_way -= 1
+        self._missing -= 1
+        if self.traffic.concurrency is None or self._missing > 0:
             return
         if self.traffic.think_ns:
             heapq.heappush(self._later, (stamp + self.traffic.think_ns, -1))
             self._set_alarm()
         else:
             self._take(stamp)
+
+    def _go_on(self, query: int, due: int) -> None:
+        """Let the next turn of a session be due."""
+        self._scheduled[query] = due - self.origin
+        if self.traffic.think_ns:
+            heapq.heappush(self._later, (due, query))
+            self._set_alarm()
+        else:
+            self._start(query, due)
 
     def _check_over(self) -> None:
         if self._under_way or self._over:
