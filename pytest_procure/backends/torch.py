@@ -23,7 +23,6 @@ from .decode import Decode, decoder, decoder_name
 from .files import checked_digest, file_record, model_file, one_line
 from .function import qualified_name
 from .precision import of_torch
-from .processors import usable_processors
 from .torch_files import EXPORTED, program, restore
 
 #: Stands in the report.
@@ -255,7 +254,6 @@ class LoadedTorchModule:
                 "device": self.device,
                 "precision": of_torch(self._module.parameters(), declared.autocast),
                 "threads": torch.get_num_threads(),
-                "processors": usable_processors(),
                 "sha256": self._files[0]["sha256"] if self._files else None,
             },
             "notes": self._notes(),
