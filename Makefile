@@ -18,7 +18,7 @@ test: $(VENV)/.test  ## all tests that need Python only
 
 test-torch: $(TORCH_VENV)/.torch  ## torch, here and in the example; TORCH=torch==2.13.0 picks a build
 	$(TORCH_VENV)/bin/python -m pytest tests/backends/test_torch_backend.py tests/backends/test_contract.py \
-		tests/isolation/test_isolated_runtimes.py tests/example
+		tests/isolation/test_isolated_runtimes.py tests/plugin/test_plugin_bad_models.py tests/example
 
 test-gpu: $(GPU_VENV)/.gpu  ## on a machine with an NVIDIA GPU: torch, onnxruntime, telemetry; docs/gpu.md
 	$(GPU_VENV)/bin/python -m pytest -W default -m gpu tests/gpu
