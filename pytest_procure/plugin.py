@@ -158,7 +158,7 @@ def _check_deviations(config: pytest.Config) -> None:
     """Refuse what declares no deviation, in one line: during collection it would be an error of a file."""
     from .held import deviation  # noqa: PLC0415 - only with the flag
 
-    for told in config.getoption("procure_deviation"):
+    for told in config.getoption("procure_deviation") or ():
         deviation(told)
 
 

@@ -37,6 +37,8 @@ _NAMES = {
     "hand_off_p90_us": "hand-off and back, 9 in 10 within (us)",
     "isolation": "process of its own",
     "items": "samples in the slice",
+    "load": "asked of the workers, over what they can do",
+    "load_at_end": "the same, by what the last third took",
     "loadgen": "LoadGen",
     "max_batch": "largest batch",
     "max_wait": "longest wait for a batch",
