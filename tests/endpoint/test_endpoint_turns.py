@@ -74,13 +74,13 @@ def test_turns_that_never_became_due_are_lost(mock):
     assert (np.diff(log.scheduled) >= 0).all()
 
 
-def test_a_pause_longer_than_the_patience_ends_no_run(mock):
+@pytest.mark.parametrize(
+    "more", [{"name": "sessions", "starts": 50, "turns": 2, "count": 1}, {"name": "closed_loop", "count": 2}]
+)
+def test_a_pause_longer_than_the_patience_ends_no_run(mock, more):
     mock.behave(tokens=1)
-    scenario = Scenario.declare(
-        "sessions", starts=50, turns=2, think_time="1500 ms", count=2, drain="200 ms", warmup=0
-    )
-    log = drive(mock.endpoint(), Texts(4), scenario).log
-    assert (log.stopped, log.ok.tolist()) == ("", [True] * 4)
+    log = mock.run(**more, think_time="1500 ms", drain="200 ms", samples=2).log
+    assert (log.stopped, log.ok.tolist()) == ("", [True] * 2)
 
 
 def test_the_requests_of_a_query_are_sent_together_and_its_last_answer_ends_it(mock):

@@ -86,7 +86,7 @@ class EndpointAudit(Audit):
         told += [f"a load process was lost: {why}" for why in self.lost_processes]
         if stepped := self._stepped():
             told.append(stepped)
-        told += self._irregular()
+        told += [*self._shared(), *self._irregular()]
         return tuple(told)
 
     def candidate_notes(self) -> tuple[str, ...]:
@@ -127,7 +127,7 @@ class EndpointAudit(Audit):
             )
         if self.unasked_for:
             told.append(f"on {self.unasked_for:,} connections came bytes that no request had asked for")
-        return tuple(told)
+        return (*told, *self._gpu_notes())
 
     @property
     def _overcharged(self) -> bool:

@@ -18,7 +18,7 @@ from pytest_procure.driver.pull import Run
 from pytest_procure.driver.readings import Readings
 from pytest_procure.driver.source import SampleSource
 from pytest_procure.driver.watch import Progress
-from pytest_procure.errors import DataError
+from pytest_procure.errors import DataError, ProvisionError
 from pytest_procure.scenarios import Scenario, repeat_share
 from pytest_procure.telemetry.sampling import Probe, Sampler, sampling
 
@@ -102,6 +102,11 @@ def drive(  # noqa: PLR0913 - who is driven, over what, and who looks on
         crew = Crew(plan.asked(), plan.descriptors)
         try:
             window = _open(plan, crew, wall_limit, _Looks(plan, progress, copy), probes)
+        except ProvisionError:
+            if copy is not None:
+                copy.forget()
+            raise
+        else:
             return _run(plan, crew, window, limits)
         finally:
             crew.close()
@@ -183,6 +188,7 @@ def _run(plan: Plan, crew: Crew, window: _Window, limits: Limits) -> Run:
         conditions=_conditions(plan, crew, reports) | {"repeated": repeat_share(log.samples)},
         interrupted=window.interrupted,
         warmup_ns=window.warmup_ns,
+        origin_ns=window.origin,
     )
 
 

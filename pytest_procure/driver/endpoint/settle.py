@@ -91,7 +91,7 @@ class Settler:
         return self._held + len(self.waiting) * _OF_AN_ANSWER > _MOST_HELD
 
     def some(self) -> bool:
-        """Do about 0.2 ms of work; whether more has to be done soon, because too much waits."""
+        """Do about 0.2 ms of work; whether more has to be done soon: too much waits, or somebody for it."""
         until = perf_counter_ns() + _PORTION_NS
         while self._under_way is not None or self.waiting:
             if self._under_way is not None:
@@ -100,7 +100,7 @@ class Settler:
             else:
                 self._next(self.waiting.popleft())
             if perf_counter_ns() >= until:
-                return self.is_full
+                return self.is_full or self.heard is not None
         self._held = 0
         return False
 
