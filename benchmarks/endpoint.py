@@ -9,14 +9,13 @@ ttft, itl, e2e   streams of 32 tokens, TTFT 50 ms, 10 ms between tokens: mean of
 rate             answers of one token, at once, not streamed: requests a second, one load process
 cpu              of the same runs: us of processor time a request; on a shared machine the steadier figure
 
-Other tools (aiperf, guidellm, inference-perf, vllm) are named where they are installed and skipped where not.
+Other tools are run by `peers.py`.
 """
 
 from __future__ import annotations
 
 import http.client
 import json
-import shutil
 import statistics
 import subprocess
 import sys
@@ -34,7 +33,6 @@ from pytest_procure.scenarios import Scenario
 HERE = Path(__file__).parent
 STREAMS = {1: 10, 16: 160, 128: 1024}
 RATES = {1: 2_000, 16: 10_000, 128: 20_000}
-PEERS = ("aiperf", "guidellm", "inference-perf", "vllm")
 
 
 @dataclass(frozen=True)
@@ -171,11 +169,6 @@ def main(pairs: int = 11) -> None:
         compared(mock, pairs, STREAMS, (floor_errors, our_errors), ttft_ms=50.0, itl_ms=10.0, tokens=32)
     finally:
         mock.process.terminate()
-    for peer in PEERS:
-        if shutil.which(peer) is None:
-            print(f"{peer}: skipped, it is not installed")
-        else:
-            print(f"{peer}: installed; run it against `python benchmarks/mock_endpoint.py` and read `/log`")
 
 
 if __name__ == "__main__":

@@ -108,6 +108,10 @@ class Connection(asyncio.Protocol):
         elif path == "/behave":
             server.begin(Behaviour(**json.loads(body)))
             self.answer(200, b"{}")
+        elif path.endswith("/health"):
+            self.answer(200, b"{}")
+        elif path.endswith("/models"):
+            self.answer(200, json.dumps({"data": [{"id": server.behaviour.model}]}).encode())
         elif path.endswith(("/completions", "/embeddings", "/predict")):
             Exchange(self, path, named, body, now()).begin()
         else:

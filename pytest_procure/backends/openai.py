@@ -150,7 +150,6 @@ def need_extra(name: str) -> None:
     """Raise `ProvisionError` where the extra that drives endpoints is not installed."""
     try:
         import httptools  # noqa: F401, PLC0415 - an extra
-        import uvloop  # noqa: F401, PLC0415 - the same
     except ImportError as error:
         raise ProvisionError(
             f"`{name}` needs {error.name}, which is not installed; "

@@ -413,6 +413,6 @@ def test_the_wall_limit_ends_a_run_whose_answers_do_not_come(mock):
 
 
 def test_without_the_extra_an_endpoint_says_what_to_install(monkeypatch):
-    monkeypatch.setitem(sys.modules, "uvloop", None)
+    monkeypatch.setitem(sys.modules, "httptools", None)
     with pytest.raises(ProvisionError, match=r"pip install 'pytest-procure\[endpoint\]'"):
         OpenAIEndpoint("http://127.0.0.1:9/v1", model="m").load(Path())
