@@ -36,8 +36,10 @@ def gallery(
     if not run.scores:
         return None
     scorer, scores = next(iter(run.scores.items()))
-    items, place, asked = np.unique(run.items, return_inverse=True, return_counts=True)
-    means = np.bincount(place, weights=scores) / asked
+    counts = np.bincount(run.items)
+    items = np.flatnonzero(counts)
+    asked = counts[items]
+    means = np.bincount(run.items, weights=scores)[items] / asked
     graded = not np.isin(scores, (0.0, 1.0)).all()
     bad = np.flatnonzero(means < (means.mean() if graded else 1.0))
     if not len(bad):
@@ -45,7 +47,6 @@ def gallery(
     shown = texts and run.slice.dataset.show_samples
     groups = _strata(run, items)
     picked = _picked(bad, means, groups)
-    first = _first_answers(place, scores, len(items))
     records: list[FailureRecord] = []
     pictures = 0
     for index, why in picked:
@@ -57,7 +58,7 @@ def gallery(
             "asked": int(asked[index]),
         }
         if shown:
-            told = _contents(run, int(items[index]), first[index], redact)
+            told = _contents(run, int(items[index]), _first_answer(run, scores, int(items[index])), redact)
             pictures += len(told.get("image", ""))
             if pictures > _PICTURES:
                 told.pop("image", None)
@@ -95,12 +96,10 @@ def _picked(bad: NDArray[np.intp], means: NDArray[np.float64], groups: list[str]
     return found[:_IN_ALL]
 
 
-def _first_answers(place: NDArray[np.intp], scores: NDArray[np.float64], items: int) -> list[int]:
-    """`(items,)` which sample shows an item best: the first of its answers with the lowest score."""
-    order = np.lexsort((np.arange(len(scores)), scores, place))
-    firsts = np.searchsorted(place[order], np.arange(items))
-    samples: list[int] = order[firsts].tolist()
-    return samples
+def _first_answer(run: Execution, scores: NDArray[np.float64], item: int) -> int:
+    """Give the sample that shows an item best: the first of its answers with the lowest score."""
+    own = np.flatnonzero(run.items == item)
+    return int(own[np.argmin(scores[own])])
 
 
 def _contents(run: Execution, item: int, sample: int, redact: re.Pattern[str] | None) -> Any:

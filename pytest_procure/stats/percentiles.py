@@ -32,7 +32,7 @@ def percentile(
     array = domain.sortable("values", values)
     n = array.size
     if method == "nearest-rank":
-        index = math.ceil(Fraction(repr(q)) * n) - 1
+        index = _nearest(n, q)
         return float(np.partition(array, index)[index])
     if method == "loadgen":
         index = min(int(n * q), n - 1)
@@ -46,6 +46,18 @@ def percentile(
         # Two equal ends include inf and inf, whose difference is no number.
         return start if start == end else start + (end - start) * float(position - below)
     raise domain.refusal("method", method, "'nearest-rank', 'loadgen' or 'linear'")
+
+
+def percentile_of_sorted(values: npt.NDArray[np.float64], q: float) -> float:
+    """Return the q-quantile by nearest rank of values that already rise, `(n,)`: a look, whatever n is.
+
+    q: above 0, below 1. Raises DomainError otherwise.
+    """
+    return float(values[_nearest(len(values), domain.inside("q", q, 0.0, 1.0))])
+
+
+def _nearest(n: int, q: float) -> int:
+    return math.ceil(Fraction(repr(q)) * n) - 1
 
 
 def order_statistic_ranks(n: int, q: float, *, confidence: float) -> tuple[int | None, int | None]:
