@@ -59,13 +59,19 @@ def output_tokens(log: RequestLog) -> Int64 | None:
     return None if (known[log.ok] < 0).any() else known
 
 
-def _gaps(log: RequestLog, wire: Wire) -> Int64:
-    sizes = np.diff(wire.token_starts)
-    of = np.repeat(np.arange(len(log)), sizes)
+def gaps(log: RequestLog, wire: Wire) -> tuple[Int64, Int64, Int64]:
+    """Give each gap within a good answer: `(g,)` its request, when it began, and how long it was, ns."""
+    of = np.repeat(np.arange(len(log)), np.diff(wire.token_starts))
+    if not len(of):
+        return of, of, of
     steps = np.diff(wire.token_times)
     # Steps between two requests are none, and neither are those of tokens that came together.
-    real = (np.diff(of) == 0) & (steps > 0) & log.ok[of[:-1]] if len(of) else np.empty(0, dtype=np.bool_)
-    owner, values = of[1:][real], steps[real]
+    real = (np.diff(of) == 0) & (steps > 0) & log.ok[of[:-1]]
+    return of[1:][real], wire.token_times[:-1][real], steps[real]
+
+
+def _gaps(log: RequestLog, wire: Wire) -> Int64:
+    owner, _, values = gaps(log, wire)
     counts = np.bincount(owner, minlength=len(log))[log.ok]
     lost = max(1, int(np.median(counts))) if len(counts) else 1
     failed = np.repeat(np.flatnonzero(~log.ok), lost)

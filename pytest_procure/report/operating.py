@@ -42,7 +42,7 @@ def _curve(finding: FindingRecord, points: list[list[float]]) -> Plot:
     risk = 1 - finding["confidence"]
     plot = Plot(
         title=(
-            f"How often an offer would be accepted: {shorten(finding['title'], 60)} {words.asked(finding)}"
+            f"How often an offer would be accepted, {shorten(finding['title'], 60)} {words.asked(finding)}"
         ),
         desc=f"At the bar, {asked}: at most {words.percent(risk)}. {_sentence(points)}",
         caption=(

@@ -21,9 +21,10 @@ from . import sealed, words
 from .against import Pair, pairs
 from .audits import audits
 from .breakeven import undercuts
-from .charts import Curves, Dots, charts, declared_run
+from .charts import Dots, charts
+from .distribution import Curves
 from .costs import Cost, costs
-from .deciding import Deciding, bar_key, cards
+from .deciding import Deciding, bar_key, cards, declared_run
 from .facts import Fact, set_facts
 from .galleries import Gallery, gallery
 from .operating import curves
@@ -219,7 +220,7 @@ def _requirement(number: int, requirement: RequirementRecord, series: dict[str, 
         remarks=[r for r in results if r["problem"] or _unexplained(r)],
         hints=[(r["candidate"], f["hint"]) for r in results for f in r["findings"] if f["hint"]],
         charts=drawn,
-        tails=_tails(results, series) if any(chart.kind == "curves" for chart in drawn) else [],
+        tails=_tails(results, series) if any(isinstance(chart, Curves) and chart.family.key == "latency" for chart in drawn) else [],
         groups=_groups(results),
         conditions=_conditions(results),
         plots=[

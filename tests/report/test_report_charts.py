@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_procure.report.axes import Axis, time_axis, value_axis
-from pytest_procure.report.charts import charts, declared_run
+from pytest_procure.report.charts import charts
+from pytest_procure.report.deciding import declared_run
 
 SERIES = {sample.A: 1, sample.B: 2, sample.R: 3}
 finite = st.floats(min_value=1e-6, max_value=1e9)
@@ -143,3 +144,57 @@ def test_the_run_of_the_marked_scenario_is_the_one_that_is_drawn(everything):
     assert declared_run(runs[::-1]) is runs[0]
     assert declared_run(runs[1:]) is runs[1]
     assert declared_run([]) is None
+
+
+def tokens(record):
+    """The drawings of token times of the endpoint among the offers, by their kind."""
+    drawings = charts(record["requirements"][0], {"vendor-c-edge": 4})
+    return {c.family.key: c for c in drawings if c.kind == "curves"}
+
+
+def test_each_token_time_with_a_bar_is_drawn_with_it(everything):
+    drawn = tokens(everything)
+    assert list(drawn) == ["ttft", "itl"]
+    assert [c.label for c in drawn["ttft"].corners] == ["asked: 95 % of first tokens within 400 ms"]
+    assert [c.label for c in drawn["itl"].corners] == ["asked: 95 % of gaps between tokens within 50 ms"]
+    assert [line.candidate for line in drawn["itl"].lines] == ["vendor-c-edge"]
+
+
+def test_a_curve_of_token_times_stands_on_the_side_of_the_bar_that_its_percentile_does(everything):
+    for family, meets in (("ttft", True), ("itl", False)):
+        chart = tokens(everything)[family]
+        corner, line = chart.corners[0], chart.lines[0]
+        at_share = next(x for x, y in places(line.path) if y <= float(corner.y))
+        assert (at_share <= float(corner.x)) is meets
+
+
+def test_the_twin_of_a_token_chart_has_the_numbers_of_the_curve(everything):
+    table = tokens(everything)["ttft"].table
+    assert table.head[0] == "Candidate"
+    assert table.rows == [["vendor-c-edge", "181 ms", "280 ms", "321 ms", "never: failed"]]
+
+
+def test_a_time_per_token_says_so_at_its_bar(everything):
+    result = everything["requirements"][0]["results"][3]
+    result["findings"][2]["metric"] = "tpot.p95"
+    result["runs"][0]["stream"]["curves"]["tpot"] = sample.curve(20_000, 0.3)
+    assert tokens(everything)["tpot"].corners[0].label == "asked: 95 % of requests within 400 ms a token"
+
+
+def test_a_value_is_written_clear_of_the_line_of_its_bar_and_of_the_name(demo):
+    chart = drawn(demo, 0, "dots")
+    for dot in chart.dots:
+        wide = 8.5 * len(dot.label)
+        begins = {"start": 0, "middle": wide / 2, "end": wide}[dot.anchor]
+        left = float(dot.label_x) - begins
+        assert not left < float(chart.bar) < left + wide
+
+
+def test_the_line_of_a_bar_makes_way_for_a_name(demo):
+    for result in demo["requirements"][0]["results"]:
+        result["findings"][0]["bar"] = sample.share(0.5)
+    chart = drawn(demo, 0, "dots")
+    gaps = re.findall(r"V(\d+)M[\d.]+ (\d+)", chart.bar_path)
+    assert len(gaps) == len(chart.dots)
+    for dot, (ends, begins) in zip(chart.dots, gaps, strict=True):
+        assert int(ends) < dot.y - 12 < int(begins)
