@@ -68,6 +68,14 @@ class Dots:
         return self.title.partition(": ")[0]
 
 
+class _Scale(NamedTuple):
+    """What a row is drawn on: the axis, its unit, and where the bar stands."""
+
+    axis: Axis
+    unit: str
+    bar: float
+
+
 def charts(requirement: RequirementRecord, series: dict[str, int]) -> list[Curves | Dots]:
     """Draw what a requirement was decided on: its first quality bar, its latencies, its tokens' times.
 
@@ -111,7 +119,9 @@ def _dots(requirement: RequirementRecord, kinds: set[str]) -> Dots | None:
         title=f"{words.upper_first(first['title'])}: {shorten(requirement['question'], 100)}",
         desc=" ".join(f"{name}: {words.numbers(f)}." for name, f in rows),
         dots=[
-            d for i, (name, f) in enumerate(rows) if (d := _dot(name, f, i, axis, unit, place)) is not None
+            d
+            for i, (name, f) in enumerate(rows)
+            if (d := _dot(name, f, i, _Scale(axis, unit, place))) is not None
         ],
         bar=n(place),
         bar_path=_bar(place, [name for name, _ in rows]),
@@ -134,7 +144,8 @@ def _bar(x: float, names: list[str]) -> str:
     return f"{path}M{n(x)} {begun}V{_TOP + _ROW * len(names)}"
 
 
-def _dot(name: str, finding: FindingRecord, row: int, axis: Axis, unit: str, bar: float) -> Dot | None:
+def _dot(name: str, finding: FindingRecord, row: int, scale: _Scale) -> Dot | None:
+    axis, unit, bar = scale
     value = _in(finding["estimate"], unit)
     if value is None:
         return None

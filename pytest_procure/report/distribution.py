@@ -15,11 +15,12 @@ from pytest_procure.evidence.record import FindingRecord, RequirementRecord, Run
 from . import words
 from .axes import Axis, time_axis
 from .deciding import bar_key, counted, declared_run
-from .plots import LEFT, RIGHT, Table, n
+from .plots import LEFT, RIGHT, Table, n, polyline
 from .visible import shorten
 
 _TOP, _BOTTOM = 40, 270
 _POINTS = 60
+_MARK = 11  # width of a marker
 _MARKED = (0.15, 0.4, 0.65, 0.9)
 #: Beyond this share of the requests, a curve decides how wide the drawing is no more.
 _DRAWN = 0.99
@@ -83,7 +84,7 @@ class Tick(NamedTuple):
 
 
 class Line(NamedTuple):
-    """A candidate's curve: `path` is SVG path data, `marks` are (x, y) for its marker."""
+    """A candidate's curve: `path` is SVG path data, `marks` are the corners (x, y) of its markers."""
 
     series: int  # 1-based; the candidate's colour, dash and marker
     candidate: str
@@ -164,7 +165,7 @@ def _curves(requirement: RequirementRecord, series: dict[str, int], family: Fami
         title=f"{family.title}: {shorten(requirement['question'], 100)}",
         desc=_desc(requirement, limits, family),
         lines=[_line(name, series.get(name, 1), curve, axis, shares) for name, curve in curves.items()],
-        corners=[_corner(f, ms, axis, shares, i, family) for i, (f, ms) in enumerate(limits)],
+        corners=[_corner(f, axis.at(ms), shares, i, family) for i, (f, ms) in enumerate(limits)],
         across=[Tick(n(axis.at(tick)), _time(tick)) for tick in axis.ticks()],
         up=[Tick(n(shares.at(share)), words.percent(share)) for share in (0.0, 0.25, 0.5, 0.75, 1.0)],
         log=axis.log,
@@ -179,20 +180,19 @@ def _line(name: str, series: int, curve: list[list[float]], axis: Axis, shares: 
     kept = inside[::step]
     if inside and kept[-1] is not inside[-1]:
         kept.append(inside[-1])
-    path = "M" + "L".join(f"{n(axis.at(ms))} {n(shares.at(share))}" for share, ms in kept) if kept else ""
+    path = polyline([(axis.at(ms), shares.at(share)) for share, ms in kept])
     # Series are marked at different shares, so that markers of equal curves do not hide each other.
     marked = [share + 0.05 * ((series - 1) % 3) for share in _MARKED]
     marks = [
-        (n(axis.at(ms)), n(shares.at(share)))
+        (n(axis.at(ms) - _MARK / 2), n(shares.at(share) - _MARK / 2))
         for share in marked
         if (ms := _within(curve, share)) <= axis.high
     ]
     return Line((series - 1) % 6 + 1, name, path, marks)
 
 
-def _corner(finding: FindingRecord, ms: float, axis: Axis, shares: Axis, line: int, family: Family) -> Corner:
+def _corner(finding: FindingRecord, x: float, shares: Axis, line: int, family: Family) -> Corner:
     share = float(finding["metric"].rpartition(".p")[2]) / 100
-    x = axis.at(ms)
     anchor = "end" if x > (LEFT + RIGHT) / 2 else "start"
     asked = f"asked: {words.percent(share)} of {family.counted} within {finding['bar']['text']}{family.unit}"
     return Corner(n(x), n(shares.at(share)), asked, anchor, line)

@@ -141,15 +141,17 @@ def surroundings(environment: Mapping[str, Any]) -> list[Fact]:
 
 
 def tokens(stream: Mapping[str, Any]) -> list[Fact]:
-    """List what is known of an endpoint's tokens: their times at a few percentiles, their counts, failures."""
+    """List what is known of an endpoint's tokens: times at a few percentiles, counts, failures."""
     told: list[Fact] = []
     for family, name in _TIMES.items():
         times = _part(stream, f"{family}_ms")
         if times:
             at = ", ".join(f"{each} {words.milliseconds(float(ms))}" for each, ms in times.items())
             told.append(Fact(name, at))
-    drawn = ("curves", "pauses", *(f"{family}_ms" for family in _TIMES))
-    return [*told, *set_facts(stream, without=drawn)]
+    failed = [f"{number:,} {kind}" for kind, number in _part(stream, "failures").items()]
+    told.append(Fact("failures by class", ", ".join(failed) or "none"))
+    elsewhere = ("curves", "pauses", "failures", *(f"{family}_ms" for family in _TIMES))
+    return [*told, *set_facts(stream, without=elsewhere)]
 
 
 def digest(described: Mapping[str, Any]) -> str:

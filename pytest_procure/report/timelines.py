@@ -171,7 +171,7 @@ def _caption(*, warm: bool, stalls: bool, waits: bool, pauses: bool) -> str:
         told.append("There was no stall.")
     if pauses and waits:
         told.append(
-            "A low band is a pause: an answer under way stood still, ten times as long as between tokens as a rule."
+            "A low band is a pause: an answer under way stood still for ten times the usual gap or longer."
         )
     return " ".join(told)
 
@@ -205,8 +205,8 @@ def _table(runs: Sequence[tuple[str, TimelineRecord]], still: dict[str, list[lis
         rows.append([f"{shown}: good answers a second", *(words.plain(rate) for rate in answered)])
         if any(told["failed"]):
             rows.append([f"{shown}: failed", *(f"{sum(part):,}" for part in _fifths(told["failed"]))])
-    note = " ".join(_sentence(name, told, still) for name, told in runs)
-    caption = f"Over time, in fifths of each run. {note}"
+    stood = [_sentence(name, told, still) for name, told in runs if told["stalls"] or name in still]
+    caption = " ".join(["In fifths of each run", *stood] if not stood else ["In fifths of each run.", *stood])
     return Table(caption, ["Candidate", *(words.upper_first(name) for name in _NAMES)], rows)
 
 

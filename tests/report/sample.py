@@ -121,7 +121,12 @@ def stream() -> dict[str, Any]:
         "failures": {"timeout": 21, "http": 3},
         "attempts": 2424,
         "bytes": 1_234_567,
-        "tokens": {"reported_input": 90_000, "reported_output": 50_400, "counted_output": None, "chunks": 50_400},
+        "tokens": {
+            "reported_input": 90_000,
+            "reported_output": 50_400,
+            "counted_output": None,
+            "chunks": 50_400,
+        },
         "ttft_ms": {"p50": 180.0, "p95": 310.0, "p99": 402.5},
         "itl_ms": {"p50": 20.0, "p95": 55.0, "p99": 80.0},
         "tpot_ms": {"p50": 21.0, "p95": 40.0},

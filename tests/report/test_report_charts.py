@@ -5,6 +5,7 @@ import re
 
 import pytest
 import sample
+from drawn import points
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -18,10 +19,6 @@ finite = st.floats(min_value=1e-6, max_value=1e9)
 
 def drawn(record, requirement, kind):
     return next(c for c in charts(record["requirements"][requirement], SERIES) if c.kind == kind)
-
-
-def places(path):
-    return [tuple(map(float, pair.split())) for pair in re.split("[ML]", path)[1:]]
 
 
 def test_ticks_are_round_numbers_within_the_axis():
@@ -58,9 +55,9 @@ def test_equal_values_still_make_an_axis():
 
 def test_a_curve_rises_to_the_right(demo):
     for line in drawn(demo, 1, "curves").lines:
-        points = places(line.path)
-        assert len(points) > 50
-        for (x, y), (later_x, later_y) in itertools.pairwise(points):
+        way = points(line.path)
+        assert len(way) > 50
+        for (x, y), (later_x, later_y) in itertools.pairwise(way):
             assert later_x >= x
             assert later_y <= y
 
@@ -70,7 +67,7 @@ def test_a_curve_passes_where_its_percentiles_are(demo):
     corner = chart.corners[0]
     half = next(y for y, label in chart.up if label == "50 %")
     line = chart.lines[0]
-    x, _ = min(places(line.path), key=lambda p: abs(p[1] - float(half)))
+    x, _ = min(points(line.path), key=lambda p: abs(p[1] - float(half)))
     per_ms = (float(corner.x) - chart.left) / 2  # the bar is at 2 ms
     assert (x - chart.left) / per_ms == pytest.approx(0.312, rel=0.03)
 
@@ -102,7 +99,7 @@ def test_a_curve_is_cut_at_the_edge_of_the_paper(demo):
     run = demo["requirements"][1]["results"][0]["runs"][0]
     run["curve"].append([1.0, 5_000.0])
     chart = drawn(demo, 1, "curves")
-    assert max(x for x, _ in places(chart.lines[0].path)) <= chart.right
+    assert max(x for x, _ in points(chart.lines[0].path)) <= chart.right
 
 
 def test_a_dot_stands_within_its_range_and_on_its_side_of_the_bar(demo):
@@ -164,7 +161,7 @@ def test_a_curve_of_token_times_stands_on_the_side_of_the_bar_that_its_percentil
     for family, meets in (("ttft", True), ("itl", False)):
         chart = tokens(everything)[family]
         corner, line = chart.corners[0], chart.lines[0]
-        at_share = next(x for x, y in places(line.path) if y <= float(corner.y))
+        at_share = next(x for x, y in points(line.path) if y <= float(corner.y))
         assert (at_share <= float(corner.x)) is meets
 
 

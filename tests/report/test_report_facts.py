@@ -82,5 +82,5 @@ def test_an_endpoints_tokens_are_told_by_their_times_and_counts():
     told = dict(tokens(sample.stream()))
     assert told["time to the first token"] == "p50 180 ms, p95 310 ms, p99 402 ms"
     assert told["tokens / of answers, as reported"] == "50,400"
-    assert told["failures / timeout"] == "21"
+    assert told["failures by class"] == "21 timeout, 3 http"
     assert not [name for name in told if "curve" in name or "pause" in name]

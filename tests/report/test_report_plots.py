@@ -1,11 +1,11 @@
 """The drawings that are made of numbers and text: where their lines and shapes stand."""
 
 import itertools
-import re
 
 import drawn
 import pytest
 import sample
+from drawn import points
 
 from pytest_procure.report import operating, plots
 from pytest_procure.report.stages import stages
@@ -15,17 +15,6 @@ from pytest_procure.report.tornado import swings, tornado
 from pytest_procure.report.tradeoff import tradeoff
 
 SERIES = {sample.A: 1, sample.B: 2, sample.R: 3}
-
-
-def points(path):
-    """Follow path data of `polyline`: absolute places of every line."""
-    found, at = [], (0, 0)
-    for command, numbers in re.findall(r"([Ml])([^Ml]*)", path):
-        values = [int(number) for number in re.findall(r"-?\d+", numbers)]
-        for x, y in zip(values[::2], values[1::2], strict=True):
-            at = (x, y) if command == "M" else (at[0] + x, at[1] + y)
-            found.append(at)
-    return found
 
 
 def strokes(plot, style):
