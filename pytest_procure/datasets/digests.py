@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
-from typing import Any, TypeGuard
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,52 +20,26 @@ from .lazy import Lazy
 
 Column = NDArray[Any] | Sequence[Any]
 
-#: Samples whose bytes are laid side by side at a time: numbers are digested by the million.
-_BLOCK = 4096
-
 
 def slice_digest(inputs: Column, references: Column | None) -> str:
     """The digest of samples in this order, as hexadecimal text.
 
     Raises `DataError` if an item is neither an array, nor text, bytes or plain data.
     """
-    whole = hashlib.sha256()
-    for item in item_digests(inputs, references):
-        whole.update(item)
-    return whole.hexdigest()
+    return digest_of(item_digests(inputs, references))
+
+
+def digest_of(items: Iterable[bytes]) -> str:
+    """The digest of samples that have these digests, in this order, as hexadecimal text."""
+    return hashlib.sha256(b"".join(items)).hexdigest()
 
 
 def item_digests(inputs: Column, references: Column | None) -> Iterator[bytes]:
     """Give the digest of each sample, 32 bytes. Raises `DataError` as `slice_digest` does."""
-    if _of_numbers(inputs) and (references is None or _of_numbers(references)):
-        yield from _row_digests(inputs, references)
-        return
-    answers = _canonical_column(references) if references is not None else iter([b""] * len(inputs))
-    for asked, expected in zip(_canonical_column(inputs), answers, strict=True):
-        yield hashlib.sha256(
-            b"".join((_length(len(asked)), asked, _length(len(expected)), expected))
-        ).digest()
-
-
-def _row_digests(inputs: NDArray[Any], references: NDArray[Any] | None) -> Iterator[bytes]:
-    """Give the same digests where all is numbers: what leads an item is the same for each of them."""
-    columns = [inputs] if references is None else [inputs, references]
-    heads = [_array_head(column.dtype, column.shape[1:]) for column in columns]
-    rows = [_bytes_of(column) for column in columns]
-    leads = [_length(len(head) + row.shape[1]) + head for head, row in zip(heads, rows, strict=True)]
-    if references is None:
-        leads.append(_length(0))
-        rows.append(np.empty((len(inputs), 0), dtype=np.uint8))
-    for start in range(0, len(inputs), _BLOCK):
-        parts: list[NDArray[np.uint8]] = []
-        for lead, row in zip(leads, rows, strict=True):
-            part = row[start : start + _BLOCK]
-            parts += [np.tile(np.frombuffer(lead, dtype=np.uint8), (len(part), 1)), part]
-        block = np.hstack(parts)
-        data = memoryview(block.tobytes())
-        width = block.shape[1]
-        for place in range(0, len(data), width):
-            yield hashlib.sha256(data[place : place + width]).digest()
+    nothing = _length(b"")
+    answers = iter([nothing] * len(inputs)) if references is None else _framed_column(references)
+    for asked, expected in zip(_framed_column(inputs), answers, strict=True):
+        yield hashlib.sha256(asked + expected).digest()
 
 
 def canonical(value: Any) -> bytes:
@@ -73,26 +47,30 @@ def canonical(value: Any) -> bytes:
     return _canonical_item(value, 0)
 
 
-def _length(count: int) -> bytes:
-    return count.to_bytes(8, "little")
+def _length(data: bytes) -> bytes:
+    return len(data).to_bytes(8, "little")
 
 
-def _of_numbers(column: Column) -> TypeGuard[NDArray[Any]]:
-    return isinstance(column, np.ndarray) and column.dtype.kind in "biufcmM"
-
-
-def _bytes_of(column: NDArray[Any]) -> NDArray[np.uint8]:
-    """`(n, bytes of an item)`."""
-    return np.ascontiguousarray(_little_endian(column)).reshape(len(column), -1).view(np.uint8)
-
-
-def _canonical_column(column: Column) -> Iterator[bytes]:
+def _framed_column(column: Column) -> Iterator[bytes]:
+    """Give the canonical bytes of each item, led by their length."""
     if isinstance(column, Lazy):
-        return (_canonical_stored(column, place) for place in range(len(column)))
-    if _of_numbers(column):
-        head = _array_head(column.dtype, column.shape[1:])
-        return (head + row.tobytes() for row in _bytes_of(column))
-    return (_canonical_item(item, place) for place, item in enumerate(column))
+        return _framed(_canonical_stored(column, place) for place in range(len(column)))
+    if isinstance(column, np.ndarray) and column.dtype.kind in "biufcmM":
+        return _framed_rows(column)
+    return _framed(_canonical_item(item, place) for place, item in enumerate(column))
+
+
+def _framed(items: Iterable[bytes]) -> Iterator[bytes]:
+    return (_length(data) + data for data in items)
+
+
+def _framed_rows(column: NDArray[Any]) -> Iterator[bytes]:
+    """Do the same for rows of an array, which are of one length, and often millions."""
+    head = _array_head(column.dtype, column.shape[1:])
+    data = np.ascontiguousarray(_little_endian(column)).reshape(-1).view(np.uint8).data
+    size = len(data) // max(1, len(column))
+    lead = (len(head) + size).to_bytes(8, "little") + head
+    return (lead + data[place * size : (place + 1) * size] for place in range(len(column)))
 
 
 def _canonical_stored(column: Lazy, place: int) -> bytes:

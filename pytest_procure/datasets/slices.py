@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import inspect
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 
 from pytest_procure.errors import DataError, DeclarationError, unknown
 
-from .digests import Column, slice_digest
+from .digests import Column, digest_of, item_digests
 from .lazy import Lazy, Selected
 from .seats import checked_weights, largest_remainder, seats_by_weight
 
@@ -28,7 +29,8 @@ class DatasetSlice:
     """Chosen samples, in the order they are numbered by a run: sample i of a run is row i here.
 
     `inputs`, `references`, `strata` and `clusters` are the dataset's columns at `indices`, `(len,)` int64.
-    `weights`: the share of each stratum in production, by which quality is then judged.
+    `weights`: the share of each stratum in production, by which quality is then judged. `salted` makes the
+    digest that is published of the digest of an item, where nobody may find an item by trying out guesses.
     """
 
     dataset: Dataset
@@ -39,6 +41,7 @@ class DatasetSlice:
     strata: NDArray[np.str_] | None = field(repr=False)
     clusters: Indices | None = field(repr=False)
     weights: Mapping[str, float] | None = None
+    salted: Callable[[bytes], bytes] | None = field(default=None, repr=False)
 
     def __len__(self) -> int:
         """Count samples."""
@@ -61,13 +64,25 @@ class DatasetSlice:
     @cached_property
     def digest(self) -> str:
         """SHA-256 over the digests of the samples, in order. Raises `DataError` where one has none."""
-        return slice_digest(self.inputs, self.references)
+        return digest_of([self.digests])
+
+    @cached_property
+    def digests(self) -> bytes:
+        """The digest of each sample as it is published, 32 bytes each. Raises `DataError` for none."""
+        return b"".join(self._published(self.inputs, self.references))
+
+    def _published(self, inputs: Column, references: Column | None) -> Iterator[bytes]:
+        found = item_digests(inputs, references)
+        return found if self.salted is None else map(self.salted, found)
+
+    def _digested(self, inputs: Column, references: Column | None) -> str:
+        return digest_of(self._published(inputs, references))
 
     def check_unchanged(self) -> None:
         """Raise `DataError` when the samples are no longer those that the digest was made of."""
         before = self.digest
         labels = self._stage_digests
-        if slice_digest(self.inputs, self.references) != before or self._digest_stages() != labels:
+        if self._digested(self.inputs, self.references) != before or self._digest_stages() != labels:
             raise DataError(
                 f"the samples of dataset `{self.dataset.name}` were changed during the run; a candidate must "
                 "leave its inputs as they are, and nothing more can be measured on them"
@@ -84,7 +99,7 @@ class DatasetSlice:
 
     def _digest_stages(self) -> dict[str, str]:
         return {
-            name: slice_digest(_rows(labels.references, self.indices), None)
+            name: self._digested(_rows(labels.references, self.indices), None)
             for name, labels in sorted(self.dataset.stages.items())
         }
 
@@ -195,8 +210,17 @@ def _matching(dataset: Dataset, where: Where | None) -> Indices:
         strata: list[str] | list[None] = (
             [None] * len(dataset) if dataset.strata is None else dataset.strata.tolist()
         )
-        kept = [bool(where(dataset.inputs[i], references[i], strata[i])) for i in range(len(dataset))]
-        matching: Indices = everything[np.array(kept)]
+        _check_takes_three(where)
+        kept = np.zeros(len(dataset), dtype=np.bool_)
+        for i in range(len(dataset)):
+            try:
+                kept[i] = bool(where(dataset.inputs[i], references[i], strata[i]))
+            except Exception as error:
+                said = " ".join(f"{type(error).__name__}: {error}".split())
+                raise DataError(
+                    f"`where={_described(where)}` failed on sample {i} of dataset `{dataset.name}`: {said}"
+                ) from error
+        matching: Indices = everything[kept]
         return matching
     if dataset.strata is None:
         raise DeclarationError(
@@ -208,6 +232,20 @@ def _matching(dataset: Dataset, where: Where | None) -> Indices:
         if name not in known:
             raise DataError(unknown(f"stratum of dataset `{dataset.name}`", name, known))
     return everything[np.isin(dataset.strata, names)]
+
+
+def _check_takes_three(where: Callable[..., Any]) -> None:
+    try:
+        signature = inspect.signature(where)
+    except (TypeError, ValueError):
+        return  # a built-in does not tell; it will raise
+    try:
+        signature.bind(None, None, None)
+    except TypeError:
+        raise DeclarationError(
+            f"`where={_described(where)}` takes {len(signature.parameters)} arguments; expected a function "
+            "of three, as in `where=lambda sample, label, stratum: label == 'urgent'`"
+        ) from None
 
 
 def _random(there: Indices, n: int, seed: int, strata: NDArray[np.str_] | None, total: int) -> Indices:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from pytest_procure.stats import percentile_of_sorted
+from pytest_procure.stats import nearest_rank
 
 #: Even steps, and finer ones where the bars are.
 _SHARES = tuple(sorted({*(i / 100 for i in range(1, 100)), *(0.99 + i / 1000 for i in range(10)), 0.9995}))
@@ -20,5 +20,5 @@ def reached(sorted_ms: NDArray[np.float64], q: float) -> float | None:
     """Give a percentile (nearest rank); None where it falls among the failures, or nothing was timed."""
     if not len(sorted_ms):
         return None
-    value = float(sorted_ms[-1]) if q == 1 else percentile_of_sorted(sorted_ms, q)
+    value = float(sorted_ms[-1 if q == 1 else nearest_rank(len(sorted_ms), q)])
     return round(value, 6) if np.isfinite(value) else None

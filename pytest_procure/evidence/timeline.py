@@ -22,7 +22,6 @@ _STALL_FACTOR = 10.0
 _STALL_PART, _STALLS = 0.01, 5
 
 Int64 = NDArray[np.int64]
-Steps = NDArray[np.uint8]
 
 
 def timeline(logs: Sequence[RequestLog], *, latency: bool, warmup_ns: int = 0) -> TimelineRecord:
@@ -59,33 +58,31 @@ def timeline(logs: Sequence[RequestLog], *, latency: bool, warmup_ns: int = 0) -
     if latency:
         waited = np.where(good, done - due, np.inf)
         step = _step(due, total, steps)
-        parts = _parts(waited, step, steps)
-        told["half_ms"] = [_milliseconds(part, 0.5) for part in parts]
-        told["slow_ms"] = [_milliseconds(part, 0.95) for part in parts]
+        told["half_ms"] = _percentiles(waited, step, steps, 0.5)
+        told["slow_ms"] = _percentiles(waited, step, steps, 0.95)
     return told
 
 
-def _step(times: Int64, total: int, steps: int) -> Steps:
+def _step(times: Int64, total: int, steps: int) -> Int64:
     """`(n,)` number of the step that a time falls into; what is later belongs to the last."""
-    # In a byte: numbers this short are put in order by counting them.
-    return np.clip(times * steps // total, 0, steps - 1).astype(np.uint8)
+    return np.clip(times * steps // total, 0, steps - 1)
 
 
-def _counts(step: Steps, steps: int) -> list[int]:
+def _counts(step: Int64, steps: int) -> list[int]:
     counted: list[int] = np.bincount(step, minlength=steps).tolist()
     return counted
 
 
-def _parts(waited: NDArray[np.float64], step: Steps, steps: int) -> list[NDArray[np.float64]]:
+def _percentiles(waited: NDArray[np.float64], step: Int64, steps: int, q: float) -> list[float | None]:
     order = np.argsort(step, kind="stable")
     ends = np.cumsum(np.bincount(step, minlength=steps))
-    return np.split(waited[order], ends[:-1])
+    return [_milliseconds(part, q) for part in np.split(waited[order], ends[:-1])]
 
 
 def _milliseconds(values: NDArray[np.float64], q: float) -> float | None:
     if not len(values):
         return None
-    at = percentile(values, q, method="nearest-rank")
+    at = float(percentile(values, q, method="nearest-rank"))
     return round(at / 1e6, 6) if np.isfinite(at) else None
 
 
@@ -100,7 +97,6 @@ def _stalls(due: Int64, done: Int64, good: NDArray[np.bool_], total: int) -> lis
     gaps = ended[1:] - since
     usual = float(np.median((done - due)[good])) if good.any() else 0.0
     least = max(_STALL_FACTOR * usual, _STALL_PART * total)
-    long = np.flatnonzero(gaps >= least)
-    longest = long[np.argsort(-gaps[long], kind="stable")[:_STALLS]]
-    found = sorted((int(since[i]), int(gaps[i])) for i in longest)
+    longest = np.argsort(-gaps, kind="stable")[:_STALLS]
+    found = sorted((int(since[i]), int(gaps[i])) for i in longest if gaps[i] >= least)
     return [[round(start / 1e9, 6), round(gap / 1e9, 6)] for start, gap in found]

@@ -32,7 +32,7 @@ def percentile(
     array = domain.sortable("values", values)
     n = array.size
     if method == "nearest-rank":
-        index = _nearest(n, q)
+        index = nearest_rank(n, q)
         return float(np.partition(array, index)[index])
     if method == "loadgen":
         index = min(int(n * q), n - 1)
@@ -48,16 +48,13 @@ def percentile(
     raise domain.refusal("method", method, "'nearest-rank', 'loadgen' or 'linear'")
 
 
-def percentile_of_sorted(values: npt.NDArray[np.float64], q: float) -> float:
-    """Return the q-quantile by nearest rank of values that already rise, `(n,)`: a look, whatever n is.
+def nearest_rank(n: int, q: float) -> int:
+    """Return the zero-based place of the q-quantile ("nearest-rank") among n values in ascending order.
 
-    q: above 0, below 1. Raises DomainError otherwise.
+    n: at least 1. q: above 0, below 1. Raises DomainError otherwise.
     """
-    return float(values[_nearest(len(values), domain.inside("q", q, 0.0, 1.0))])
-
-
-def _nearest(n: int, q: float) -> int:
-    return math.ceil(Fraction(repr(q)) * n) - 1
+    n = domain.whole("n", n, 1)
+    return math.ceil(Fraction(repr(domain.inside("q", q, 0.0, 1.0))) * n) - 1
 
 
 def order_statistic_ranks(n: int, q: float, *, confidence: float) -> tuple[int | None, int | None]:

@@ -7,7 +7,6 @@ import subprocess
 import sys
 import textwrap
 import threading
-import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -197,11 +196,13 @@ def authority():
 
 
 @pytest.fixture
-def secure(authority, tmp_path):
+def secure(authority, tmp_path, request):
+    """A mock that speaks TLS, told by a parameter how to behave: it cannot be told later."""
     certificate = authority.issue_cert("127.0.0.1")
     certificate.private_key_and_cert_chain_pem.write_to_path(str(tmp_path / "server.pem"))
     authority.cert_pem.write_to_path(str(tmp_path / "ca.pem"))
-    mock = Mock("--certificate", str(tmp_path / "server.pem"), "--key", str(tmp_path / "server.pem"))
+    told = getattr(request, "param", [])
+    mock = Mock("--certificate", str(tmp_path / "server.pem"), "--key", str(tmp_path / "server.pem"), *told)
     mock.url = mock.url.replace("http:", "https:")
     yield mock
     mock.end()
@@ -213,6 +214,20 @@ def test_tls_is_spoken_to_a_server_whose_certificate_is_trusted(secure, tmp_path
     assert run.log.ok.all(), run.log.errors
     (answer,) = endpoint.predict(["hi"])
     assert answer.output == " w0 w1 w2 w3 w4 w5 w6 w7"
+
+
+@pytest.mark.parametrize("secure", [["tokens=40000"]], indirect=True)
+def test_requests_and_answers_of_many_records_pass_tls(secure, tmp_path):
+    endpoint = OpenAIEndpoint(secure.url, model="m", ca_file="ca.pem", stream=False).load(tmp_path)
+
+    class Long(Texts):
+        def take(self, indices):
+            return [f"{k}" * 1_000_000 for k in indices]
+
+    scenario = Scenario.declare("closed_loop", concurrency=2, count=6, warmup=0)
+    log = drive(endpoint, Long(3), scenario).log
+    assert log.ok.all(), log.errors
+    assert {len(answer.split()) for answer in log.answers} == {40_000}
 
 
 def test_a_certificate_that_nobody_vouches_for_is_refused(secure):
@@ -290,11 +305,6 @@ def test_what_cannot_be_meant_is_refused_when_it_is_declared(arguments, said):
     assert "pw" not in str(refused.value)
 
 
-def test_samples_a_query_are_refused(mock):
-    with pytest.raises(DeclarationError, match="an endpoint takes one a request"):
-        mock.run("multi_stream", count=4)
-
-
 def test_an_empty_slice_is_refused(mock):
     with pytest.raises(DataError, match="slice is empty"):
         mock.run(samples=0, qps=10, count=5)
@@ -323,18 +333,6 @@ def test_no_process_and_no_descriptor_stays_behind(mock):
     assert (descriptors(), children()) == before
 
 
-def killed_when(begun, started):
-    """Kill the first load process once it has begun so many requests."""
-
-    def watch():
-        while not started:
-            time.sleep(0.01)
-        time.sleep(begun)
-        os.kill(started[0].process.pid, signal.SIGKILL)
-
-    threading.Thread(target=watch, daemon=True).start()
-
-
 def test_a_load_process_that_is_killed_is_the_harness_s_fault_and_keeps_what_was_measured(mock, monkeypatch):
     started = []
     plain = crew.Worker.__init__
@@ -343,9 +341,13 @@ def test_a_load_process_that_is_killed_is_the_harness_s_fault_and_keeps_what_was
         plain(self, *arguments)
         started.append(self)
 
+    def kill(begun, total):
+        if begun >= 40 and started[0].process.poll() is None:
+            os.kill(started[0].process.pid, signal.SIGKILL)
+
     monkeypatch.setattr(crew.Worker, "__init__", noting)
-    killed_when(2.0, started)
-    run = mock.run(qps=50, count=400, endpoint=mock.endpoint(load_processes=2))
+    scenario = Scenario.declare("server", qps=50, count=4000, warmup=0)
+    run = drive(mock.endpoint(load_processes=2), Texts(40), scenario, progress=kill)
     assert run.log.stopped == "a load process was lost"
     assert any("a load process was lost" in fault for fault in run.audit.faults())
     assert run.log.answered.any()

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_procure.errors import DomainError
-from pytest_procure.stats import order_statistic_ranks, percentile, percentile_of_sorted, upper_rank
+from pytest_procure.stats import order_statistic_ranks, percentile, upper_rank
 
 invariant = settings(deadline=None, derandomize=True, max_examples=40)
 shares = st.integers(1, 999).map(lambda thousandths: thousandths / 1000)
@@ -24,12 +24,6 @@ def test_nearest_rank_leaves_the_asked_share_at_or_below(values, q):
     at_or_below = sum(v <= value for v in values)
     below = sum(v < value for v in values)
     assert at_or_below * 1000 >= round(q * 1000) * len(values) > below * 1000
-
-
-@invariant
-@given(st.lists(st.integers(0, 10**15), min_size=1, max_size=300), shares)
-def test_a_look_into_sorted_values_gives_the_same_percentile(values, q):
-    assert percentile_of_sorted(np.sort(np.array(values, dtype=float)), q) == percentile(values, q)
 
 
 @invariant

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
@@ -23,11 +24,15 @@ if TYPE_CHECKING:  # it takes the extra [endpoint], which whoever reads an audit
 CPU_SHARE = 0.9
 #: All connections in use, and queries waiting, for more of the time than this is worth telling.
 PINNED_SHARE = 0.01
+#: Tokens that the endpoint reports over those that the buyer counts: a tokenizer of another version may
+#: differ by a hundredth or two.
+REPORTED_MORE = 1.05
 #: A backlog has grown when it is longer by more than an endpoint may well serve side by side, and more than
 #: what comes in while any machine between here and there is busy with something else.
 _AT_ONCE, _HICCUP_S = 8, 0.05
 #: Fewer looks at the loop than this have no 1 in 100.
 _LEAST_LOOKS = 100
+_AT_A_TIME = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +55,8 @@ class EndpointAudit(Audit):
     unasked_for: int = 0  # connections on which bytes came that nothing had asked for
     pinned_share: float = 0.0  # of the window, all connections in use and queries waiting
     retried: int = 0  # attempts beyond the first
+    reported_tokens: int | None = None  # of the outputs that the buyer counted the tokens of
+    counted_tokens: int | None = None  # by the buyer's own count
 
     def faults(self, tightest_bar_ns: int | None = None) -> tuple[str, ...]:
         """Tell the harness's own faults, each with its mend. `tightest_bar_ns`: the least latency bar."""
@@ -79,7 +86,7 @@ class EndpointAudit(Audit):
         told += [f"a load process was lost: {why}" for why in self.lost_processes]
         if stepped := self._stepped():
             told.append(stepped)
-        told += self._irregular()
+        told += [*self._shared(), *self._irregular()]
         return tuple(told)
 
     def candidate_notes(self) -> tuple[str, ...]:
@@ -112,9 +119,19 @@ class EndpointAudit(Audit):
             told.append(f"{self.retried:,} further attempts were made after a refusal or a broken connection")
         if self.connections_closed_early:
             told.append(f"{self.connections_closed_early:,} answers broke off: the connection was closed")
+        if self._overcharged and self.reported_tokens and self.counted_tokens:
+            told.append(
+                f"the endpoint reports {self.reported_tokens / self.counted_tokens:.2f} times the output "
+                f"tokens that the buyer counts ({self.reported_tokens:,} for {self.counted_tokens:,}); costs "
+                "go by what it reports, because that is what it bills"
+            )
         if self.unasked_for:
             told.append(f"on {self.unasked_for:,} connections came bytes that no request had asked for")
-        return tuple(told)
+        return (*told, *self._gpu_notes())
+
+    @property
+    def _overcharged(self) -> bool:
+        return (self.reported_tokens or 0) > REPORTED_MORE * (self.counted_tokens or math.inf)
 
     @property
     def backlog_grew(self) -> bool:
@@ -141,7 +158,7 @@ def endpoint_audit(  # noqa: PLR0913 - what was seen on all sides of the window
     cpu = sum(report["cpu_ns"] for report in reports)
     after = replace(after, own_cpu_ns=after.own_cpu_ns + cpu)  # load processes are no strangers
     plain = audit(log, plan.scenario, before=before, after=after, worked=worked, limits=limits)
-    lag = plan.table["lag"][plan.table["lag"] >= 0]
+    lag = plan.table["lag"][plan.table["sent"] >= 0]
     late: Int64 = np.array([ns for report in reports for ns in report["lateness_ns"]], dtype=np.int64)
     assert log.wire is not None, "an endpoint's log has it"
     first, last = _thirds(log, plan)
@@ -166,6 +183,7 @@ def endpoint_audit(  # noqa: PLR0913 - what was seen on all sides of the window
         "candidate": candidate,
     }
     enough = len(late) >= _LEAST_LOOKS
+    reported, counted = _tokens(log)
     return EndpointAudit(
         **known,
         load_processes=plan.processes,
@@ -180,7 +198,19 @@ def endpoint_audit(  # noqa: PLR0913 - what was seen on all sides of the window
         connections_closed_early=int(np.count_nonzero(log.wire.failure == Failure.RESET)),
         pinned_share=max((r["pinned_ns"] / max(1, r["window_ns"]) for r in reports), default=0.0),
         retried=int(log.wire.retries.sum()),
+        reported_tokens=reported,
+        counted_tokens=counted,
     )
+
+
+def _tokens(log: RequestLog) -> tuple[int | None, int | None]:
+    """Sum the output tokens of answers that both the endpoint and the buyer have counted, each way."""
+    if log.wire is None or log.output_tokens is None:
+        return None, None
+    both = (log.output_tokens >= 0) & (log.wire.counted >= 0)
+    if not both.any():
+        return None, None
+    return int(log.output_tokens[both].sum()), int(log.wire.counted[both].sum())
 
 
 def _thirds(log: RequestLog, plan: Plan) -> tuple[float | None, float | None]:
@@ -188,15 +218,25 @@ def _thirds(log: RequestLog, plan: Plan) -> tuple[float | None, float | None]:
     third = len(log) // 3 if is_steady(plan.scenario) else 0
     if not third:
         return None, None
-    ended = np.sort(log.completed[log.completed >= 0])
-    waiting: Int64 = np.arange(len(log)) - np.searchsorted(ended, log.scheduled, side="right")
-    waiting = np.maximum(waiting, 0)
-    return float(waiting[:third].mean()), float(waiting[-third:].mean())
+    ended = log.completed[log.completed >= 0]
+    ended.sort()
+
+    def mean(first: int, end: int) -> float:
+        total = 0
+        for begin in range(first, end, _AT_A_TIME):  # of ten million requests each column counts
+            due = np.arange(begin, min(begin + _AT_A_TIME, end))
+            over = np.searchsorted(ended, log.scheduled[due], side="right")
+            total += int(np.maximum(due - over, 0).sum())
+        return total / (end - first)
+
+    return mean(0, third), mean(len(log) - third, len(log))
 
 
 def _sent(log: RequestLog, plan: Plan) -> Arrivals | None:
     """Hold the times at which requests reached a free connection against the scenario's law."""
     law, lag = law_of(plan.scenario), plan.table["lag"][: len(log)]
-    if law is None or (lag < 0).any():
+    if law is None or (plan.table["sent"][: len(log)] < 0).any():
         return None
-    return arrivals_of(np.sort(log.scheduled + lag), law)
+    times = log.scheduled + lag
+    times.sort()
+    return arrivals_of(times, law)

@@ -7,19 +7,23 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from pytest_procure.backends.endpoints.target import refuse_proxy
 from pytest_procure.backends.protocol import LoadedEndpoint
 from pytest_procure.driver.audit import Worked
+from pytest_procure.driver.journal import Journal
 from pytest_procure.driver.limits import Limits
 from pytest_procure.driver.pull import Run
 from pytest_procure.driver.readings import Readings
 from pytest_procure.driver.source import SampleSource
 from pytest_procure.driver.watch import Progress
-from pytest_procure.errors import DataError
+from pytest_procure.errors import DataError, ProvisionError
 from pytest_procure.scenarios import Scenario, repeat_share
 from pytest_procure.telemetry.sampling import Probe, Sampler, sampling
 
 from .audit import endpoint_audit
+from .copying import Copy
 from .crew import Crew
 from .outcome import request_log
 from .plan import Plan
@@ -29,6 +33,32 @@ _LEAD_NS = 50_000_000
 #: How long load processes may take to read the answers that are left, when the run is over, and for each.
 _GRACE_NS, _GRACE_EACH_NS = 60_000_000_000, 1_000_000
 _POLL, _PROGRESS = 0.5, 0.25
+
+
+@dataclass(frozen=True, slots=True)
+class _Looks:
+    """What is done each time this process looks how far the run is."""
+
+    plan: Plan
+    progress: Progress | None
+    copy: Copy | None
+
+    @property
+    def every(self) -> float:
+        """Seconds from one look to the next."""
+        return _PROGRESS if self.progress else _POLL
+
+    def begin(self, origin: int) -> None:
+        """Note when the first request is due."""
+        if self.copy is not None:
+            self.copy.begin(origin)
+
+    def take(self) -> None:
+        """Tell how far it is, and copy what has happened."""
+        if self.copy is not None:
+            self.copy.take()
+        if self.progress is not None:
+            self.progress(self.plan.sent, 0 if self.plan.by_duration else self.plan.rows)
 
 
 @dataclass(slots=True)
@@ -50,15 +80,17 @@ def drive(  # noqa: PLR0913 - who is driven, over what, and who looks on
     progress: Progress | None = None,
     probes: Sequence[Probe] = (),
     limits: Limits = Limits(),  # noqa: B008 - frozen
+    journal: Journal | None = None,
 ) -> Run:
     """Run `scenario` against an endpoint over the samples of `source`, and log every request.
 
     `progress(begun, total)` is called a few times a second; the total is 0 where the duration decides.
-    `probes` are started and stopped with the measured window; `limits` are what the audit calls a fault.
+    `probes` are started and stopped with the measured window; `limits` are what the audit calls a fault. A
+    `journal` is brought up to date twice a second.
 
-    Raises `DeclarationError` for a scenario that no endpoint can be asked, `DataError` when the slice is
-    empty or a sample makes no request, and `ProvisionError` when the load processes cannot begin. What the
-    endpoint does wrong is logged.
+    Raises `DeclarationError` for a scenario that this endpoint cannot be asked, `DataError` when the slice is
+    empty or a sample makes no request, `EvidenceError` for a journal that cannot be written, and
+    `ProvisionError` when the load processes cannot begin. What the endpoint does wrong is logged.
     """
     wall_limit = time.perf_counter_ns() + scenario.wall_limit.ns
     if not len(source):
@@ -66,9 +98,15 @@ def drive(  # noqa: PLR0913 - who is driven, over what, and who looks on
     refuse_proxy(backend.target)
     plan = Plan(backend, source, scenario)
     try:
+        copy = None if journal is None else Copy(journal, plan)
         crew = Crew(plan.asked(), plan.descriptors)
         try:
-            window = _open(plan, crew, wall_limit, progress, probes)
+            window = _open(plan, crew, wall_limit, _Looks(plan, progress, copy), probes)
+        except ProvisionError:
+            if copy is not None:
+                copy.forget()
+            raise
+        else:
             return _run(plan, crew, window, limits)
         finally:
             crew.close()
@@ -76,9 +114,7 @@ def drive(  # noqa: PLR0913 - who is driven, over what, and who looks on
         plan.close()
 
 
-def _open(
-    plan: Plan, crew: Crew, wall_limit: int, progress: Progress | None, probes: Sequence[Probe]
-) -> _Window:
+def _open(plan: Plan, crew: Crew, wall_limit: int, looks: _Looks, probes: Sequence[Probe]) -> _Window:
     """Let the load processes warm up and run, and stop them when they are done or waiting is over."""
     window = _Window(Readings.take())
     begun = time.perf_counter_ns()
@@ -92,8 +128,9 @@ def _open(
         with sampling(probes) as window.sampler:
             window.before = Readings.take()
             window.origin = time.perf_counter_ns() + _LEAD_NS
+            looks.begin(window.origin)
             crew.go(window.origin)
-            window.stopped = _watch(plan, crew, window.origin, wall_limit, progress)
+            window.stopped = _watch(plan, crew, window.origin, wall_limit, looks)
     except KeyboardInterrupt:
         window.stopped, window.interrupted = "interrupted", True
         window.origin = window.origin or time.perf_counter_ns()
@@ -102,21 +139,20 @@ def _open(
     return window
 
 
-def _watch(plan: Plan, crew: Crew, origin: int, wall_limit: int, progress: Progress | None) -> str:
+def _watch(plan: Plan, crew: Crew, origin: int, wall_limit: int, looks: _Looks) -> str:
     """Wait until all load processes are done; give "", or the reason to stop them."""
     scenario, drain = plan.scenario, plan.scenario.drain
-    paced = plan.schedule is not None and scenario.rate_is_declared
-    due = int(plan.schedule[-1]) if plan.schedule is not None else 0
+    paced = plan.is_paced and scenario.rate_is_declared
     reason = ""
 
     def keep_on() -> bool:
         nonlocal reason
         now = time.perf_counter_ns()
-        if progress:
-            progress(int(plan.control[:, 0].sum()), 0 if plan.by_duration else plan.rows)
-        deadline = origin + due + drain.ns
+        looks.take()
+        # Where users think, or sessions are still to begin, nobody waits for anything until the next is due.
+        deadline = origin + plan.last_due + drain.ns
         if not paced:
-            deadline = max(deadline, int(plan.control[:, 2].max()) + drain.ns)
+            deadline = max(deadline, int(plan.control[:, 2].max()) + scenario.think_time.ns + drain.ns)
         if now >= wall_limit:
             reason = f"the wall limit of {scenario.wall_limit} was over"
         elif now >= deadline + int(_POLL * 1e9):
@@ -124,9 +160,9 @@ def _watch(plan: Plan, crew: Crew, origin: int, wall_limit: int, progress: Progr
             reason = f"answers were still missing {drain} after {since}"
         return not reason
 
-    if crew.wait("over", poll=_PROGRESS if progress else _POLL, keep_on=keep_on):
-        return ""
-    return reason or "a load process was lost"
+    whole = crew.wait("over", poll=looks.every, keep_on=keep_on)
+    looks.take()
+    return "" if whole else reason or "a load process was lost"
 
 
 def _run(plan: Plan, crew: Crew, window: _Window, limits: Limits) -> Run:
@@ -152,6 +188,7 @@ def _run(plan: Plan, crew: Crew, window: _Window, limits: Limits) -> Run:
         conditions=_conditions(plan, crew, reports) | {"repeated": repeat_share(log.samples)},
         interrupted=window.interrupted,
         warmup_ns=window.warmup_ns,
+        origin_ns=window.origin,
     )
 
 
@@ -163,10 +200,12 @@ def _conditions(plan: Plan, crew: Crew, reports: list[dict[str, Any]]) -> dict[s
         for name, values in report["seen"].items():
             seen.setdefault(name, set()).update(values)
     return plan.scenario.conditions() | {
-        "queries": None if plan.by_duration else plan.rows,
-        "items": len(set(plan.order.tolist())),
-        "inputs": "requests prepared before the run",
-        "batches": "formed by the endpoint; each request asks one sample",
+        "queries": None if plan.by_duration else plan.queries,
+        "items": int(np.count_nonzero(np.bincount(plan.order))),
+        "inputs": "requests prepared before the run, of later turns when they were sent"
+        if plan.scenario.history
+        else "requests prepared before the run",
+        "batches": _batches(plan),
         "endpoint": plan.target.url,
         "addresses": sorted({each["address"] for each in ready}),
         "request_ids": f"X-Request-Id: {plan.run}-QUERY.RETRY",
@@ -181,3 +220,10 @@ def _conditions(plan: Plan, crew: Crew, reports: list[dict[str, Any]]) -> dict[s
         "clock": "perf_counter_ns (monotonic), one stamp a read",
         "garbage_collection": "frozen before the run, off during it",
     }
+
+
+def _batches(plan: Plan) -> str:
+    told = "formed by the endpoint; each request asks one sample"
+    if plan.scenario.samples_per_query > 1:
+        told += "; those of a query are sent together, and the last answer ends it"
+    return told

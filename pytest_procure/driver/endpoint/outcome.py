@@ -16,15 +16,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pytest_procure.backends.endpoints import readers
-from pytest_procure.backends.endpoints.failure import Failure
+from pytest_procure.backends.endpoints.failure import UNANSWERED, Failure
 from pytest_procure.driver.log import Int64, RequestLog, Status, Wire
 
-from .plan import Plan, array_of
+from .columns import SIZE
+from .plan import Plan
+from .stores import Rows, Stores
 
 _STATUS = np.full(max(Failure) + 1, Status.ERROR, dtype=np.uint8)
 _STATUS[[Failure.NONE, Failure.UNSENT]] = Status.LOST
 _STATUS[Failure.TIMEOUT] = Status.TIMEOUT
 _STATUS[Failure.EMPTY] = Status.EMPTY
+#: From good to grave.
+_GRAVITY = (Status.OK, Status.EMPTY, Status.ERROR, Status.TIMEOUT, Status.LOST)
 
 
 def request_log(plan: Plan, texts: Sequence[Sequence[str]], stopped: str, window_ns: int) -> RequestLog:
@@ -32,30 +36,37 @@ def request_log(plan: Plan, texts: Sequence[Sequence[str]], stopped: str, window
     # As they stand, the shared columns themselves become the log's, so that nothing is there twice.
     order = _in_order(plan, plan.table)
     columns = plan.table if order is None else {name: column[order] for name, column in plan.table.items()}
-    rows = np.arange(plan.rows, dtype=np.int64) if order is None else order
+    rows = Rows(plan, order)
     scheduled, sent, ended = (columns[name] for name in ("scheduled", "sent", "ended"))
-    if plan.schedule is None:
-        scheduled = np.maximum.accumulate(np.where(sent >= 0, scheduled, 0))
-    failure = columns["failure"]
+    if not plan.is_paced:  # what never became due has waited since the last that did
+        scheduled = np.maximum.accumulate(np.maximum(scheduled, 0))
     good = columns["good"] == 1
-    status = np.where(good, np.uint8(Status.OK), _STATUS[failure])
+    answers = _answers(plan, columns, rows, good)
+    status = np.where(good, np.uint8(Status.OK), _STATUS[columns["failure"]])
     base = sent if plan.scenario.name == "offline" else scheduled
     status[good & (ended - base > plan.scenario.timeout.ns)] = Status.TIMEOUT
-    answers = _answers(plan, columns, rows, good)
-    output_tokens = columns["output_tokens"].astype(np.int64)
-    input_tokens = columns["input_tokens"].astype(np.int64)
+    errors = _errors(columns, rows, texts)
+    per = plan.scenario.samples_per_query
+    if per > 1:
+        scheduled, sent, ended = _together(scheduled, sent, ended, per)
+        status = _worst(status, per)
+        errors = {place // per: errors[place] for place in sorted(errors, reverse=True)}
+    output_tokens, input_tokens = columns["output_tokens"], columns["input_tokens"]
+    batch = np.arange(len(sent), dtype=np.int32)
+    batch[sent < 0] = -1
     last = int(ended.max(initial=0))
     return RequestLog(
         scheduled=scheduled,
         started=sent,
         completed=ended,
         status=status,
-        batch=np.where(sent >= 0, np.arange(len(rows)), -1).astype(np.int32),
-        samples=plan.order[rows],
+        batch=batch,
+        samples=plan.order if order is None else plan.order[order],
         answers=answers,
+        samples_per_query=per,
         input_tokens=input_tokens if (input_tokens >= 0).any() else None,
         output_tokens=output_tokens if (output_tokens >= 0).any() else None,
-        errors=_errors(plan, columns, rows, texts),
+        errors=errors,
         stopped=stopped,
         window_ns=max(last, window_ns) if stopped else last,
         wire=_wire(plan, columns, rows, _counted(plan.sending.count_tokens, answers)),
@@ -63,53 +74,83 @@ def request_log(plan: Plan, texts: Sequence[Sequence[str]], stopped: str, window
 
 
 def _in_order(plan: Plan, columns: dict[str, Any]) -> Int64 | None:
-    """Rows in send order, of a closed loop by duration only those that were sent; None: as they stand."""
-    if plan.schedule is not None:
+    """Rows in the order in which they were due, of a loop by duration only those; None: as they stand."""
+    if plan.is_paced:
         return None
-    sent = columns["sent"]
-    rows: Int64 = np.argsort(np.where(sent >= 0, sent, np.iinfo(np.int64).max), kind="stable").astype(
-        np.int64
+    due = columns["scheduled"]
+    if due[0] >= 0 and (due[1:] >= due[:-1]).all():
+        return None
+    rows: Int64 = np.argsort(np.where(due >= 0, due, np.iinfo(np.int64).max), kind="stable").astype(np.int64)
+    return rows[due[rows] >= 0] if plan.by_duration else rows
+
+
+def _together(scheduled: Int64, sent: Int64, ended: Int64, per: int) -> tuple[Int64, Int64, Int64]:
+    """From requests to queries: each begins with its first request, and ends with its last answer."""
+    sent, ended = sent.reshape(-1, per), ended.reshape(-1, per)
+    first = np.where(sent >= 0, sent, np.iinfo(np.int64).max).min(axis=1)
+    return (
+        scheduled[::per],
+        np.where((sent >= 0).any(axis=1), first, -1),
+        np.where((ended >= 0).all(axis=1), ended.max(axis=1), -1),
     )
-    return rows[sent[rows] >= 0] if plan.by_duration else rows
 
 
-def _answers(plan: Plan, columns: dict[str, Any], rows: Int64, good: NDArray[np.bool_]) -> list[Any]:
-    stores = [array_of(store, "u1") for store in plan.output_stores]
-    answers: list[Any] = [None] * len(rows)
-    starts, sizes = columns["output_start"], columns["output_size"]
-    for place in np.flatnonzero(good).tolist():
-        first, size = int(starts[place]), int(sizes[place])
-        data = stores[int(rows[place]) % plan.processes][first : first + size].tobytes()
-        answers[place] = readers.output(plan.target.reader, data)
+def _worst(status: NDArray[np.uint8], per: int) -> NDArray[np.uint8]:
+    """Give each query the gravest end of its requests."""
+    grave = np.zeros(max(_GRAVITY) + 1, dtype=np.uint8)
+    grave[list(_GRAVITY)] = range(len(_GRAVITY))
+    found: NDArray[np.uint8] = np.array(_GRAVITY, dtype=np.uint8)[grave[status.reshape(-1, per)].max(axis=1)]
+    return found
+
+
+def _answers(plan: Plan, columns: dict[str, Any], rows: Rows, good: NDArray[np.bool_]) -> list[Any]:
+    """Read the outputs; those that a process which was killed has not written out are no longer `good`."""
+    stores = Stores(plan.output_stores, "u1")
+    answers: list[Any] = [None] * rows.count
+    starts = columns["output_start"]
+    needed = rows.needed_from(starts, good)
+    for number, piece in enumerate(rows.pieces()):
+        owners = rows.owners(piece)
+        for place in np.flatnonzero(good[piece]).tolist():
+            store, first = stores[owners[place]], int(starts[piece.start + place])
+            size = SIZE.unpack_from(store, first)[0] if first + SIZE.size <= len(store) else len(store)
+            first += SIZE.size
+            if first + size <= len(store):
+                data = store[first : first + size].tobytes()
+                answers[piece.start + place] = readers.output(plan.target.reader, data)
+            else:
+                good[piece.start + place] = False
+        stores.give_back_before(needed[number])
     return answers
 
 
 def _counted(count: Callable[[str], int] | None, answers: list[Any]) -> Int64:
     """Count the tokens of each output the buyer's way."""
+    if count is None:
+        return np.broadcast_to(np.int64(-1), len(answers))  # which takes no memory
     counted = np.full(len(answers), -1, dtype=np.int64)
-    if count is not None:
-        for place, answer in enumerate(answers):
-            if isinstance(answer, str):
-                counted[place] = count(answer)
+    for place, answer in enumerate(answers):
+        if isinstance(answer, str):
+            counted[place] = count(answer)
     return counted
 
 
-def _errors(
-    plan: Plan, columns: dict[str, Any], rows: Int64, texts: Sequence[Sequence[str]]
-) -> dict[int, str]:
+def _errors(columns: dict[str, Any], rows: Rows, texts: Sequence[Sequence[str]]) -> dict[int, str]:
     numbers = columns["text"]
     told = {}
-    for place in np.flatnonzero(numbers).tolist():
-        known = texts[int(rows[place]) % plan.processes]
-        number = int(numbers[place])
-        told[place] = known[number - 1] if number <= len(known) else "its load process ended too soon to say"
+    for piece in rows.pieces():
+        owners = rows.owners(piece)
+        for place in np.flatnonzero(numbers[piece]).tolist():
+            known, number = texts[owners[place]], int(numbers[piece.start + place])
+            told[piece.start + place] = (
+                known[number - 1] if number <= len(known) else "its load process ended too soon to say"
+            )
     return told
 
 
-def _wire(plan: Plan, columns: dict[str, Any], rows: Int64, counted: Int64) -> Wire:
+def _wire(plan: Plan, columns: dict[str, Any], rows: Rows, counted: Int64) -> Wire:
     starts, times = _token_times(plan, columns, rows)
     failure = columns["failure"]
-    unanswered = (Failure.TIMEOUT, Failure.UNSENT, Failure.CONNECT, Failure.TLS)
     return Wire(
         headers=columns["headers"],
         token_starts=starts,
@@ -121,19 +162,31 @@ def _wire(plan: Plan, columns: dict[str, Any], rows: Int64, counted: Int64) -> W
         http=columns["http"],
         retries=columns["retries"],
         failure=failure,
-        given_up=np.isin(failure, unanswered),
+        given_up=np.isin(failure, UNANSWERED),
     )
 
 
-def _token_times(plan: Plan, columns: dict[str, Any], rows: Int64) -> tuple[Int64, Int64]:
+def _token_times(plan: Plan, columns: dict[str, Any], rows: Rows) -> tuple[Int64, Int64]:
     """Bring the stores of all load processes into one CSR layout, in send order."""
-    stores = [array_of(store, "q") for store in plan.token_stores]
-    bases = np.concatenate([[0], np.cumsum([len(store) for store in stores])]).astype(np.int64)
-    every: Int64 = np.concatenate(stores) if stores else np.empty(0, dtype=np.int64)
-    sizes = np.maximum(columns["chunks"], 0).astype(np.int64)
-    begins = columns["token_start"] + bases[rows % plan.processes]
-    # A process that was killed has rows whose tokens were never written out.
-    sizes[begins + sizes > bases[1:][rows % plan.processes]] = 0
-    starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    within = np.arange(int(starts[-1])) - np.repeat(starts[:-1], sizes)
-    return starts, every[np.repeat(begins, sizes) + within]
+    stores = Stores(plan.token_stores, "q")
+    begins, chunks = columns["token_start"], columns["chunks"]
+    starts: Int64 = np.zeros(rows.count + 1, dtype=np.int64)
+    for piece in rows.pieces():
+        sizes = np.maximum(chunks[piece], 0).astype(np.int64)
+        sizes[~stores.has(rows.owners(piece), begins[piece] + sizes)] = 0
+        starts[piece.start + 1 : piece.stop + 1] = sizes
+    np.cumsum(starts, out=starts)
+    times: Int64 = np.empty(int(starts[-1]), dtype=np.int64)
+    needed = rows.needed_from(begins, chunks > 0)
+    for number, piece in enumerate(rows.pieces()):
+        bounds = starts[piece.start : piece.stop + 1]
+        sizes = np.diff(bounds)
+        within = np.arange(int(bounds[-1] - bounds[0])) - np.repeat(bounds[:-1] - bounds[0], sizes)
+        places = np.repeat(begins[piece].astype(np.int64), sizes) + within
+        owners = np.repeat(rows.owners(piece), sizes)
+        into = times[bounds[0] : bounds[-1]]
+        for process in range(plan.processes):
+            own = owners == process
+            into[own] = stores[process][places[own]]
+        stores.give_back_before(needed[number])
+    return starts, times
