@@ -117,7 +117,7 @@ def procure(
     from .cases import Case, check_labels, check_slice, check_stages  # noqa: PLC0415 - only sessions that use us pay
     from .marks import check_unchanged  # noqa: PLC0415 - the same
     from .procure import Procure  # noqa: PLC0415 - the same
-    from .progress import progress  # noqa: PLC0415 - the same
+    from .progress import progress, teller  # noqa: PLC0415 - the same
     from .provision import provisioned  # noqa: PLC0415 - the same
     from .redaction import redacted_data  # noqa: PLC0415 - the same
     from .stopping import check  # noqa: PLC0415 - the same
@@ -158,6 +158,7 @@ def procure(
         hold=trial.hold,
         references=list(dict.fromkeys(references)),
         progress=shown,
+        waiting=teller(request.config),
         limits=trial.limits,
         folder=request.path.parent,
         journals=None if keeper is None else keeper.journals(requirement.test),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -63,6 +63,7 @@ class Procure(Named):
         hold: Hold | None = None,
         references: Sequence[Offer] = (),
         progress: Progress | None = None,
+        waiting: Callable[[str], None] | None = None,
         limits: Limits = Limits(),  # noqa: B008 - frozen
         folder: Path = Path(),
         journals: Callable[[Candidate, Scenario], Journal] | None = None,
@@ -73,6 +74,7 @@ class Procure(Named):
         self._hold = hold
         self._references = references  # the candidates that declared bars compare this one with
         self._progress = progress
+        self._waiting = waiting  # is told when another process holds the device
         self._limits = limits
         self._folder = folder  # where the relative path of a trace starts
         self._journals = journals  # a journal for each run of the driver
@@ -106,7 +108,7 @@ class Procure(Named):
             self._begin()
             if not own and self._references:
                 return self._compared()
-            with device_lock(on.device, timeout=_LOCK_SECONDS):
+            with self._alone_on(on.device):
                 if not own and chosen.stopping != "fixed":
                     launches, energy = self._staged(on, chosen), None
                 else:
@@ -161,7 +163,7 @@ class Procure(Named):
             return self._added(execution, declared=False)
 
         self._begin()
-        with device_lock(self._backend.device, timeout=_LOCK_SECONDS):
+        with self._alone_on(self._backend.device):
             sweep = Sweep(self._case, self._short, self.scenario, judged, "rate")
             found = find(self._case, sweep, self.scenario, asked, confirmed)
         self._slice.check_unchanged()
@@ -186,7 +188,7 @@ class Procure(Named):
         length = duration(short, what="short")
         sweep = Sweep(self._case, self._short, self.scenario, bars_of(bars, self._case.bars), by)
         self._begin()
-        with device_lock(self._backend.device, timeout=_LOCK_SECONDS):
+        with self._alone_on(self._backend.device):
             for load in loads:
                 sweep.probe(load, length, "sweep")
         self._slice.check_unchanged()
@@ -281,7 +283,7 @@ class Procure(Named):
                     told = redacted_data(backends[other.name].describe())
                     self._hold.look_at_other(other.name, other.describe(), told)
             for device in sorted({backend.device for backend in backends.values()}):
-                loaded.enter_context(device_lock(device, timeout=_LOCK_SECONDS))
+                loaded.enter_context(self._alone_on(device))
             scenarios = {each: _served(candidates[each], self._marked) for each in candidates}
             runs = interleaved(backends, self._slice, scenarios, self._drive)
         for beside in sorted(set(backends) - {name}):
@@ -292,6 +294,9 @@ class Procure(Named):
             for each in candidates
         }
         return self._added(executions.pop(name), declared=True, references=executions)
+
+    def _alone_on(self, device: str) -> AbstractContextManager[None]:
+        return device_lock(device, timeout=_LOCK_SECONDS, waiting=self._waiting)
 
     def _begin(self) -> None:
         """Write the run into the ledger, where there is one, before its first request."""

@@ -97,6 +97,26 @@ def progress(config: Any, label: str) -> Progress | None:
     return Progress(reporter, uncaptured, label)
 
 
+def teller(config: Any) -> Callable[[str], None] | None:
+    """Give what writes a line into the session's output, in a pipe too; None in workers of pytest-xdist.
+
+    For what may take minutes and would look like a session that hangs.
+    """
+    reporter = config.pluginmanager.get_plugin("terminalreporter")
+    if reporter is None:
+        return None
+    capture = config.pluginmanager.get_plugin("capturemanager")
+    uncaptured = nullcontext if capture is None else capture.global_and_fixture_disabled
+
+    def tell(sentence: str) -> None:
+        with uncaptured():
+            reporter.ensure_newline()
+            reporter.write_line(f"procure: {sentence}")
+            reporter.flush()
+
+    return tell
+
+
 def _left(seconds: float) -> str:
     """Write how long something takes, as one says it while waiting."""
     if seconds < 90:

@@ -40,6 +40,9 @@ _UNITS: dict[str, tuple[str, Decimal]] = {
 }
 _ALIASES = {"µs": "us", "μs": "us", "sec": "s", "/s": "1/s", "qps": "1/s", "req/s": "requests/s"}
 
+#: Decimals beyond which no number is written out, however near to its bar it lies.
+_FINEST = 15
+
 #: ISO 4217 codes of what offers are usually priced in; any other three capitals are taken as a currency too.
 _CURRENCY = re.compile(r"[A-Z]{3}")
 _QUANTITY = re.compile(r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*(.*?)\s*")
@@ -198,34 +201,61 @@ def money(text: str) -> Quantity:
     return amount
 
 
-def readable(value: Quantity, *, share: bool = False, rounding: str = ROUND_HALF_EVEN) -> str:
+def readable(
+    value: Quantity,
+    *,
+    share: bool = False,
+    rounding: str = ROUND_HALF_EVEN,
+    beside: Quantity | None = None,
+) -> str:
     """Write a quantity as people read it: `85.6 %`, `41.2 us`, `0.0000142 USD`.
 
     `share` writes a plain number as a percentage; close to 0 or 100 % it keeps the digits that tell. The
     ends of a range are rounded outward (`ROUND_FLOOR`, `ROUND_CEILING`): words never tell more than numbers.
+    `beside` a bar a number keeps as many more digits as it takes to read as below it, at it or above it.
     """
+    unit = _unit(value, share=share)
+    number = value.to(unit.strip())
+    decimals = _of_percentage(number) if unit == " %" else max(0, 2 - number.adjusted())
+    rounded = number.quantize(Decimal(1).scaleb(-decimals), rounding)
+    if beside is not None and beside.dimension == value.dimension:
+        bar = beside.to(unit.strip())
+        while _side(rounded, bar) != _side(number, bar) and decimals < _FINEST:
+            decimals += 1
+            rounded = number.quantize(Decimal(1).scaleb(-decimals), rounding)
+    return f"{_plain(rounded)}{unit}"
+
+
+def exactly(value: Quantity, *, share: bool = False) -> str:
+    """Write a quantity with every digit it has, as what was asked is written: `95.049 %`, `1.2345 ms`."""
+    unit = _unit(value, share=share)
+    return f"{_plain(value.to(unit.strip()))}{unit}"
+
+
+def _unit(value: Quantity, *, share: bool) -> str:
+    """Give the unit that suits a quantity, as it is written behind the number."""
     if value.dimension == "duration":
         ns = value.to("ns")
-        unit = next((unit for unit in ("s", "ms", "us") if ns >= Quantity(Decimal(1), unit).ns), "ns")
-        return f"{_significant(value.to(unit), rounding)} {unit}"
+        return f" {next((u for u in ('s', 'ms', 'us') if ns >= Quantity(Decimal(1), u).ns), 'ns')}"
     if share and value.dimension == "number":
-        return f"{_percentage(value.base * 100, rounding)} %"
-    if value.unit == "1/s":
-        return f"{_significant(value.number, rounding)}/s"
-    return f"{_significant(value.number, rounding)} {value.unit}".rstrip()
+        return " %"
+    return "/s" if value.unit == "1/s" else f" {value.unit}".rstrip()
 
 
-def _percentage(number: Decimal, rounding: str) -> str:
+def _of_percentage(number: Decimal) -> int:
     edge, decimals = min(number, 100 - number), 1
     while 0 < edge * 10**decimals < 1 and decimals < 4:
         decimals += 1
-    return str(number.quantize(Decimal(1).scaleb(-decimals), rounding)).removesuffix(".0")
+    return decimals
 
 
-def _significant(number: Decimal, rounding: str) -> str:
-    """Three significant digits, all of those before the point, thousands apart, no exponent."""
+def _side(number: Decimal, bar: Decimal) -> int:
+    return (number > bar) - (number < bar)
+
+
+def _plain(number: Decimal) -> str:
+    """Write all digits, thousands apart, without an exponent and without zeros that tell nothing."""
     if number == 0:
         return "0"
-    decimals = max(0, 2 - number.adjusted())
-    text = f"{number.quantize(Decimal(1).scaleb(-decimals), rounding):,f}"
+    text = f"{number:,f}"
     return text.rstrip("0").rstrip(".") if "." in text else text

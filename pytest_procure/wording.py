@@ -7,6 +7,7 @@ from fractions import Fraction
 from functools import singledispatch
 
 from . import stats
+from .bars import Bar
 from .decision import Policy
 from .errors import DomainError
 from .metrics.measurement import (
@@ -27,7 +28,7 @@ from .metrics.measurement import (
     Unmeasurable,
 )
 from .metrics.metric import Metric
-from .units import Quantity, readable
+from .units import Quantity, exactly, readable
 from .verdict import Finding, Verdict
 
 #: Chance that the run which the hint names decides, if the offer is as good as it looked.
@@ -35,10 +36,18 @@ _POWER = 0.9
 _MOST_REQUESTS = 100_000_000
 
 
-def amount(value: Quantity, metric: Metric, *, rounding: str = ROUND_HALF_EVEN) -> str:
-    """Write a quantity of a metric: shares as percentages, durations in the unit that suits."""
-    share = metric.dimension in {"number", "difference"} and not metric.of_corpus
-    return readable(value, share=share, rounding=rounding)
+def asked_for(bar: Bar) -> str:
+    """Write what a bar asks for, digit by digit: 0.95049 is no 95 %."""
+    return exactly(bar.limit, share=_is_share(bar.metric))
+
+
+def _is_share(metric: Metric) -> bool:
+    return metric.dimension in {"number", "difference"} and not metric.of_corpus
+
+
+def _measured(finding: Finding, value: Quantity, metric: Metric, rounding: str = ROUND_HALF_EVEN) -> str:
+    """Write a measured value, as finely as it takes to tell it from the bar."""
+    return readable(value, share=_is_share(metric), rounding=rounding, beside=finding.bar.limit)
 
 
 def estimate(finding: Finding) -> str:
@@ -46,7 +55,7 @@ def estimate(finding: Finding) -> str:
     measured = finding.measurement
     if measured.estimate is None:
         return ""
-    return ("≥ " if measured.censored else "") + amount(measured.estimate, measured.metric)
+    return ("≥ " if measured.censored else "") + _measured(finding, measured.estimate, measured.metric)
 
 
 def low(finding: Finding) -> str:
@@ -63,13 +72,13 @@ def _end(finding: Finding, value: Decimal | None, rounding: str) -> str:
     point = finding.measurement.estimate
     if value is None or point is None:
         return ""
-    return amount(Quantity(value, point.unit), finding.bar.metric, rounding=rounding)
+    return _measured(finding, Quantity(value, point.unit), finding.bar.metric, rounding)
 
 
 def sentence(finding: Finding) -> str:
     """Say what was found: value, likely range, what was asked, and why it decides nothing if it does not."""
     bar, measured, decision = finding.bar, finding.measurement, finding.decision
-    asked = f"asked: {bar.sense} {amount(bar.limit, bar.metric)}"
+    asked = f"asked: {bar.sense} {asked_for(bar)}"
     if isinstance(measured.basis, Unmeasurable):
         return f"{bar.metric.title}: not measurable, because {measured.basis.reason}; {asked}"
     of = (
@@ -95,11 +104,11 @@ def _range(finding: Finding) -> str:
 
 def rule(finding: Finding, policy: Policy) -> str:
     """Say by which rule the finding was decided, with the buyer's risk as a sentence."""
-    basis, limit = finding.measurement.basis, amount(finding.bar.limit, finding.bar.metric)
+    basis, asked = finding.measurement.basis, asked_for(finding.bar)
     if isinstance(basis, Unmeasurable):
         return "Decision rule: what cannot be measured is not accepted."
     if isinstance(basis, Exact):
-        return f"Decision rule: the value, {basis.label}, against {limit}; not sampled, so without a range."
+        return f"Decision rule: the value, {basis.label}, against {asked}; not sampled, so without a range."
     risk = Fraction(policy.consumer_risk).limit_denominator(10_000)
     wrongly = (
         f"at most {risk.numerator} time in {risk.denominator}"
@@ -107,7 +116,7 @@ def rule(finding: Finding, policy: Policy) -> str:
         else f"in at most {_risk(policy.consumer_risk)} of such tests"
     )
     return (
-        f"Decision rule: {_how(basis, finding)} against {limit}. If this offer were exactly at the bar, this "
+        f"Decision rule: {_how(basis, finding)} against {asked}. If this offer were exactly at the bar, this "
         f"rule would wrongly accept it {wrongly}{_proviso(finding)}."
     )
 

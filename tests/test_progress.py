@@ -11,7 +11,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from pytest_procure.progress import Progress, progress
+from pytest_procure.backends import device_lock
+from pytest_procure.progress import Progress, progress, teller
 
 
 class Terminal:
@@ -181,3 +182,25 @@ def test_a_long_run_shows_its_line_under_capture_and_takes_it_away(in_a_terminal
 @pytest.mark.parametrize("flags", [["-q"], ["-n1"]], ids=["-q", "xdist"])
 def test_quiet_sessions_and_workers_show_none(in_a_terminal, flags):
     assert "of 100 requests" not in in_a_terminal(*flags)
+
+
+def test_a_session_that_waits_for_a_device_says_so_in_a_pipe_too(tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))  # locks of our own
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    for name, text in SUITE.items():
+        (tmp_path / name).write_text(textwrap.dedent(text))
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "no:benchmark"]
+    with subprocess.Popen(
+        command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as ran:
+        with device_lock("cpu", timeout=0):
+            waits = next(line for line in ran.stdout if "waiting for" in line)
+        rest = ran.stdout.read()
+    assert waits == f"procure: waiting for device `cpu`, at most 600 s: process {os.getpid()} holds it\n"
+    assert "1 passed" in rest
+    assert "waiting for" not in rest
+
+
+def test_a_worker_has_no_output_to_say_it_in():
+    plugins = SimpleNamespace(get_plugin=lambda name: None)
+    assert teller(SimpleNamespace(pluginmanager=plugins)) is None

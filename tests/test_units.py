@@ -1,4 +1,4 @@
-from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
 
 import pytest
 from hypothesis import given
@@ -10,6 +10,7 @@ from pytest_procure.units import (
     Quantity,
     dimension_of,
     duration,
+    exactly,
     money,
     ms,
     per_second,
@@ -204,3 +205,50 @@ def test_money_is_rounded_outward_at_both_ends(amount):
     value = Quantity(amount, "USD")
     assert shown(readable(value, rounding=ROUND_FLOOR)) <= value
     assert shown(readable(value, rounding=ROUND_CEILING)) >= value
+
+
+@pytest.mark.parametrize(
+    ("value", "share", "text"),
+    [
+        (Quantity.of("0.95049"), True, "95.049 %"),
+        (Quantity.of("0.95"), True, "95 %"),
+        (Quantity.of("0.9999999"), True, "99.99999 %"),
+        (ms("1.23456"), False, "1.23456 ms"),
+        (ms(1500), False, "1.5 s"),
+        (money("0.000005 USD"), False, "0.000005 USD"),
+        (money("12345.678 USD"), False, "12,345.678 USD"),
+        (per_second("1234.5"), False, "1,234.5/s"),
+        (Quantity.of(10), False, "10"),
+    ],
+)
+def test_what_was_asked_is_written_digit_by_digit(value, share, text):
+    assert exactly(value, share=share) == text
+
+
+@pytest.mark.parametrize(
+    ("number", "bar", "text"),
+    [
+        ("0.94996", "0.95", "94.996 %"),  # would read as 95 %, which was asked
+        ("0.9496", "0.94951", "95 %"),  # above, and reads as above
+        ("0.94949", "0.9499", "94.9 %"),
+        ("0.94966", "0.9497", "94.966 %"),  # 95 % would read as beyond the bar
+        ("0.95049", "0.95049", "95.049 %"),
+        ("0.956", "0.95", "95.6 %"),
+    ],
+)
+def test_what_is_measured_reads_as_standing_where_it_stands_beside_its_bar(number, bar, text):
+    assert readable(Quantity.of(number), share=True, beside=Quantity.of(bar)) == text
+
+
+@given(
+    st.decimals(min_value=0, max_value=1, places=9),
+    st.decimals(min_value=0, max_value=1, places=6),
+    st.sampled_from([ROUND_FLOOR, ROUND_CEILING, ROUND_HALF_EVEN]),
+)
+def test_no_measured_share_reads_on_the_other_side_of_its_bar(share, bar, rounding):
+    told = shown(readable(Quantity(share), share=True, rounding=rounding, beside=Quantity(bar)))
+    assert (told > Quantity(bar), told < Quantity(bar)) == (share > bar, share < bar)
+
+
+def test_a_duration_is_told_beside_a_bar_of_another_unit():
+    assert readable(Quantity.of(80_000_400, "ns"), beside=ms(80)) == "80.0004 ms"

@@ -7,7 +7,7 @@ import os
 import stat
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import quote
@@ -18,10 +18,13 @@ _POLL_S = 0.05
 
 
 @contextmanager
-def device_lock(device: str, *, timeout: float) -> Iterator[None]:
+def device_lock(
+    device: str, *, timeout: float, waiting: Callable[[str], None] | None = None
+) -> Iterator[None]:
     """Hold `device` for the block, against every other process of this user that does the same.
 
-    Waits at most `timeout` seconds, then raises `ProvisionError`, which names the holder. The lock ends with
+    Waits at most `timeout` seconds, then raises `ProvisionError`, which names the holder. `waiting` is told
+    once, in a sentence, that it waits, and for whom. The lock ends with
     the block or with the process. It knows a device by its name: where `CUDA_VISIBLE_DEVICES` differs between
     processes, pass the GPU's UUID.
     """
@@ -30,6 +33,11 @@ def device_lock(device: str, *, timeout: float) -> Iterator[None]:
     try:
         deadline = time.monotonic() + timeout
         while not _locked(descriptor):
+            if waiting is not None:
+                waiting(
+                    f"waiting for device `{device}`, at most {timeout:g} s: {_holder(descriptor)} holds it"
+                )
+                waiting = None
             if time.monotonic() >= deadline:
                 raise ProvisionError(
                     f"device `{device}` is held by {_holder(descriptor)}, after {timeout:g} s of waiting; "

@@ -27,7 +27,7 @@ def finding_record(finding: Finding, policy: Policy) -> FindingRecord:
         # A stage's latency has no place on the curve of the whole, nor its score beside the whole's.
         "kind": "own" if bar.metric.stage else bar.metric.kind,
         "sense": bar.sense,
-        "bar": _amount(bar.limit, wording.amount(bar.limit, bar.metric)),
+        "bar": _amount(bar.limit, wording.asked_for(bar)),
         "estimate": None if point is None else _amount(point, wording.estimate(finding)),
         "low": None if low is None else _amount(low, wording.low(finding)),
         "high": None if high is None else _amount(high, wording.high(finding)),

@@ -13,8 +13,8 @@ from pytest_procure.driver.pull import Run
 from pytest_procure.metrics import Execution
 from pytest_procure.metrics.latency import request_latencies
 from pytest_procure.metrics.measurement import NEVER
-from pytest_procure.stats import nearest_rank
 
+from .curves import curve, reached
 from .gallery import gallery
 from .keeping import Kept
 from .record import RunRecord
@@ -23,8 +23,6 @@ from .streams import stream_record
 from .timeline import timeline
 
 _SHOWN = (("p50", 0.5), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99), ("max", 1.0))
-#: Shares at which the latency curve is kept: even steps, and finer ones where the bars are.
-_CURVE = tuple(sorted({*(i / 100 for i in range(1, 100)), *(0.99 + i / 1000 for i in range(10)), 0.9995}))
 _ERROR_TEXTS = 5
 
 
@@ -48,8 +46,8 @@ def run_record(run: Execution, *, declared: bool, faults: Sequence[str], kept: K
             dict.fromkeys(log.errors[place] for log in run.logs for place in sorted(log.errors))
         )[:_ERROR_TEXTS],
         "seconds": round(sum(log.window_ns for log in run.logs) / 1e9, 6),
-        "latency_ms": {label: ms for label, q in _SHOWN if (ms := _at(milliseconds, q)) is not None},
-        "curve": [[q, ms] for q in _CURVE if (ms := _at(milliseconds, q)) is not None],
+        "latency_ms": {label: ms for label, q in _SHOWN if (ms := reached(milliseconds, q)) is not None},
+        "curve": curve(milliseconds),
         "slice": run.slice.describe(),
         "scores": {scorer: round(float(scores.mean()), 12) for scorer, scores in run.scores.items()},
         "strata": _strata(run),
@@ -87,14 +85,6 @@ def _latencies(run: Execution) -> NDArray[np.float64]:
         return np.empty(0)
     values = request_latencies(run)
     return np.sort(np.where(values == NEVER, np.inf, values / 1e6))
-
-
-def _at(sorted_ms: NDArray[np.float64], q: float) -> float | None:
-    """Give a percentile (nearest rank); None where it falls among the failures, or nothing was timed."""
-    if not len(sorted_ms):
-        return None
-    value = float(sorted_ms[-1 if q == 1 else nearest_rank(len(sorted_ms), q)])
-    return round(value, 6) if np.isfinite(value) else None
 
 
 def _strata(run: Execution) -> list[dict[str, Any]]:

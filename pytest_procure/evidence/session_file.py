@@ -114,7 +114,7 @@ def record_of(
 ) -> Record:
     """Conclude: the record follows from the session file, the tests' results and the environment alone.
 
-    right: test -> which items its marked run answered right, as `answered_right` gives them.
+    right: test -> how its marked run answered each item, as `answered_right` gives them.
     """
     gate = file.gate.gate(results)
     sealed = hold_back(file.sealed, gate)
@@ -144,7 +144,9 @@ def record_of(
         "environment": environment,
         "notes": [*file.notes, *notes_of(candidates)],
         "valid_until": file.valid_until,
-        "paired": paired(requirements, known, confidence=file.policy.confidence),
+        "paired": paired(
+            requirements, known, confidence=file.policy.confidence, least=file.policy.min_clusters
+        ),
     }
     record.update(sealed)  # type: ignore[typeddict-item] # keys of it, and no others
     return record

@@ -56,16 +56,16 @@ class GalleryRecord(TypedDict):
 
 
 class PairRecord(TypedDict):
-    """Two candidates on the same items: the difference of their shares right. Context: it decides nothing."""
+    """Two candidates on the same items: the difference of their mean scores. Context: it decides nothing."""
 
     requirement: str  # its id
     scorer: str
     candidate: str
     other: str
     difference: float  # candidate less other
-    low: float  # likely range (Newcombe's method 10), each end one-sided at `confidence`
+    low: float  # likely range, each end one-sided at `confidence`: Newcombe's method 10, or by Student's t
     high: float
     confidence: float
     n: int  # items that both were asked
-    only_candidate: int  # items that only the candidate got right
+    only_candidate: int  # items that only the candidate got right, or that it did better on
     only_other: int

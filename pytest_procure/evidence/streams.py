@@ -10,10 +10,15 @@ from pytest_procure.backends.endpoints.failure import Failure
 from pytest_procure.driver.log import RequestLog, Wire
 from pytest_procure.metrics import Execution
 from pytest_procure.metrics.measurement import NEVER
-from pytest_procure.metrics.tokens import absent, times_of
-from pytest_procure.stats import percentile
+from pytest_procure.metrics.tokens import absent, gaps, times_of
+
+from .curves import curve, reached
 
 _SHOWN = (("p50", 0.5), ("p95", 0.95), ("p99", 0.99))
+#: A pause: an answer under way stands still for this many times the usual gap between tokens ...
+_PAUSE_FACTOR = 10.0
+#: ... and this part of the run. Most that are told.
+_PAUSE_PART, _PAUSES = 0.01, 5
 
 
 def stream_record(run: Execution) -> dict[str, Any]:
@@ -43,14 +48,38 @@ def stream_record(run: Execution) -> dict[str, Any]:
         "tokens": _tokens(logs, wires),
     }
     if not reason:
+        told["curves"] = {}
         for family in ("ttft", "itl", "tpot"):
             values = np.concatenate([times_of(family, log) for log in logs])
+            milliseconds = np.sort(np.where(values == NEVER, np.inf, values / 1e6))
             told[f"{family}_ms"] = {
-                label: round(at / 1e6, 6)
-                for label, q in _SHOWN
-                if len(values) and (at := int(percentile(values, q, method="nearest-rank"))) < NEVER
+                label: ms for label, q in _SHOWN if (ms := reached(milliseconds, q)) is not None
             }
+            told["curves"][family] = curve(milliseconds)
+        told["pauses"] = _pauses(logs, wires)
     return told
+
+
+def _pauses(logs: list[RequestLog], wires: list[Wire]) -> list[list[float]]:
+    """List the longest times in which an answer under way stood still: [from, how long], in seconds.
+
+    A pause is a gap between two arrivals of tokens of one good answer that is ten times the median gap, and a
+    hundredth of the run, or longer. Launches follow each other.
+    """
+    begins, lengths, start = [], [], 0
+    for log, wire in zip(logs, wires, strict=True):
+        _, begun, took = gaps(log, wire)
+        begins.append(begun + start)
+        lengths.append(took)
+        start += log.window_ns
+    begun, took = np.concatenate(begins), np.concatenate(lengths)
+    if not len(took):
+        return []
+    least = max(_PAUSE_FACTOR * float(np.median(took)), _PAUSE_PART * start)
+    long = np.flatnonzero(took >= least)
+    longest = long[np.argsort(-took[long], kind="stable")[:_PAUSES]]
+    found = sorted((int(begun[i]), int(took[i])) for i in longest)
+    return [[round(first / 1e9, 6), round(gap / 1e9, 6)] for first, gap in found]
 
 
 def _tokens(logs: list[RequestLog], wires: list[Wire]) -> dict[str, int | None]:

@@ -57,13 +57,21 @@ def output_tokens(log: RequestLog) -> Int64 | None:
     return None if (known[log.by_sample(log.ok)] < 0).any() else known
 
 
-def _gaps(log: RequestLog, wire: Wire) -> Int64:
-    sizes, good = np.diff(wire.token_starts), log.by_sample(log.ok)
-    of = np.repeat(np.arange(len(good)), sizes)
+def gaps(log: RequestLog, wire: Wire) -> tuple[Int64, Int64, Int64]:
+    """Give each gap within a good answer: `(g,)` its sample, when it began, and how long it was, ns."""
+    good = log.by_sample(log.ok)
+    of = np.repeat(np.arange(len(good)), np.diff(wire.token_starts))
+    if not len(of):
+        return of, of, of
     steps = np.diff(wire.token_times)
     # Steps between two requests are none, and neither are those of tokens that came together.
-    real = (np.diff(of) == 0) & (steps > 0) & good[of[:-1]] if len(of) else np.empty(0, dtype=np.bool_)
-    owner, values = of[1:][real], steps[real]
+    real = (np.diff(of) == 0) & (steps > 0) & good[of[:-1]]
+    return of[1:][real], wire.token_times[:-1][real], steps[real]
+
+
+def _gaps(log: RequestLog, wire: Wire) -> Int64:
+    good = log.by_sample(log.ok)
+    owner, _, values = gaps(log, wire)
     counts = np.bincount(owner, minlength=len(good))[good]
     lost = max(1, int(np.median(counts))) if len(counts) else 1
     failed = np.repeat(np.flatnonzero(~good), lost)

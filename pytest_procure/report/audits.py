@@ -5,7 +5,7 @@ from __future__ import annotations
 from pytest_procure.evidence.record import RequirementRecord
 
 from . import words
-from .charts import declared_run
+from .deciding import declared_run
 from .facts import facts
 from .plots import Table
 from .visible import shorten

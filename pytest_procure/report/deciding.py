@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from pytest_procure.evidence.record import (
@@ -11,6 +11,7 @@ from pytest_procure.evidence.record import (
     Record,
     RequirementRecord,
     ResultRecord,
+    RunRecord,
     VerdictWord,
 )
 
@@ -24,6 +25,11 @@ class Deciding(NamedTuple):
     requirement: RequirementRecord
     result: ResultRecord
     finding: FindingRecord | None  # None: nothing was measured, `result["problem"]` says why
+
+
+def declared_run(runs: Sequence[RunRecord]) -> RunRecord | None:
+    """Pick the run of the marked scenario; without one, the first."""
+    return next((run for run in runs if run["declared"]), runs[0] if runs else None)
 
 
 def counted(result: ResultRecord) -> list[FindingRecord]:

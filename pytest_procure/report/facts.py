@@ -16,10 +16,12 @@ _NAMES = {
     "burstiness": "shape of gamma gaps between arrivals (below 1: burstier than Poisson)",
     "bytes": "size in bytes",
     "candidate_threads_share": "share of a processor for the candidate's Python threads",
+    "chunks": "parts that carried tokens",
     "clock_step_ns": "step of the clock (ns)",
     "closed_loop": "the next request waits for the answer to the last",
     "concurrency": "users at a time",
     "correlation": "correlation of each gap with the next",
+    "counted_output": "of answers, by the buyer's count",
     "cut": "first part of the run, not counted",
     "cut_off": "first part of the run",
     "decode": "how outputs are read",
@@ -44,6 +46,7 @@ _NAMES = {
     "max_wait": "longest wait for a batch",
     "memory_limit_mb": "limit of its memory (MB)",
     "memory_peak_mb": "most memory that its processes held (MB)",
+    "not_measurable": "why tokens have no times",
     "of": "samples in the dataset",
     "other_threads": "share of a processor for other Python threads",
     "other_threads_share": "share of a processor for other Python threads",
@@ -59,6 +62,9 @@ _NAMES = {
     "qps": "requests a second",
     "repeat_share": "share of requests meant to ask again what was asked before",
     "repeated": "share of requests that asked again what was asked before",
+    "reported_cached": "from the cache, as reported",
+    "reported_input": "of questions, as reported",
+    "reported_output": "of answers, as reported",
     "run_delay": "share of time spent waiting for a processor",
     "run_delay_share": "share of time spent waiting for a processor",
     "sample_order": "order of samples",
@@ -89,6 +95,9 @@ _NAMES = {
     "workers": "workers side by side",
 }
 
+
+#: Kinds of times of an endpoint's tokens.
+_TIMES = {"ttft": "time to the first token", "itl": "gaps between tokens", "tpot": "time per output token"}
 
 #: Distributions that a result may hang on; the page names these, `environment.json` all.
 _DISTRIBUTIONS = frozenset(
@@ -132,6 +141,20 @@ def surroundings(environment: Mapping[str, Any]) -> list[Fact]:
         return told
     rest = [f"and {more:,} more, listed in environment.json"] * bool(more)
     return [*told, Fact("distributions", ", ".join([*shown, *rest]))]
+
+
+def tokens(stream: Mapping[str, Any]) -> list[Fact]:
+    """List what is known of an endpoint's tokens: times at a few percentiles, counts, failures."""
+    told: list[Fact] = []
+    for family, name in _TIMES.items():
+        times = _part(stream, f"{family}_ms")
+        if times:
+            at = ", ".join(f"{each} {words.milliseconds(float(ms))}" for each, ms in times.items())
+            told.append(Fact(name, at))
+    failed = [f"{number:,} {kind}" for kind, number in _part(stream, "failures").items()]
+    told.append(Fact("failures by class", ", ".join(failed) or "none"))
+    elsewhere = ("curves", "pauses", "failures", *(f"{family}_ms" for family in _TIMES))
+    return [*told, *set_facts(stream, without=elsewhere)]
 
 
 def digest(described: Mapping[str, Any]) -> str:

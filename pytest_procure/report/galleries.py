@@ -10,7 +10,7 @@ from pytest_procure.evidence.record import RequirementRecord
 from pytest_procure.evidence.shown import FailureRecord, GalleryRecord
 
 from . import words
-from .charts import declared_run
+from .deciding import declared_run
 from .visible import shorten
 
 _BASE64 = re.compile(r"[A-Za-z0-9+/]+={0,2}")

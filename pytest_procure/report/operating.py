@@ -38,12 +38,13 @@ def _curve(finding: FindingRecord, points: list[list[float]]) -> Plot:
     bar = finding["bar"]["number"] if is_share else float(finding["metric"].rpartition(".p")[2]) / 100
     along = Axis(low, high, LEFT, RIGHT) if high > low else Axis(low - 0.01, high + 0.01, LEFT, RIGHT)
     up = Axis(0.0, 1.0, _BOTTOM, _TOP)
+    asked = finding["bar"]["text"] if is_share else words.percent(bar)
     risk = 1 - finding["confidence"]
     plot = Plot(
         title=(
-            f"How often an offer would be accepted: {shorten(finding['title'], 60)} {words.asked(finding)}"
+            f"How often an offer would be accepted, {shorten(finding['title'], 60)} {words.asked(finding)}"
         ),
-        desc=f"At the bar, {words.percent(bar)}: at most {words.percent(risk)}. {_sentence(points)}",
+        desc=f"At the bar, {asked}: at most {words.percent(risk)}. {_sentence(points)}",
         caption=(
             f"Chance to accept, over the true share of {name}, for a run worth {worth} independent "
             f"{finding['n_unit']}, as this one was. At the bar it is the consumer's risk; how far right of "
@@ -61,7 +62,7 @@ def _curve(finding: FindingRecord, points: list[list[float]]) -> Plot:
     plot.label("", RIGHT, _BOTTOM + 38, f"true share of {shorten(name, 60)}", anchor="end")
     x = along.at(bar)
     plot.stroke("asked", f"M{x:.1f} {_TOP - 8}V{_BOTTOM}")
-    plot.label("asked-text", x, 16, f"bar: {words.percent(bar)}", anchor="middle")
+    plot.label("asked-text", x, 16, f"bar: {asked}", anchor="middle")
     plot.stroke("s1 curve", polyline([(along.at(share), up.at(chance)) for share, chance in points]))
     return plot
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from pytest_procure.evidence.record import (
     CandidateRecord,
@@ -17,13 +17,15 @@ from pytest_procure.evidence.record import (
     dumps,
 )
 
-from . import sealed, words
+from . import words
 from .against import Pair, pairs
 from .audits import audits
 from .breakeven import undercuts
-from .charts import Curves, Dots, charts, declared_run
+from .charts import Dots, charts
 from .costs import Cost, costs
-from .deciding import Deciding, bar_key, cards
+from .deciding import Deciding, bar_key, cards, declared_run
+from .distribution import Curves
+from .events import Events, events
 from .facts import Fact, set_facts
 from .galleries import Gallery, gallery
 from .operating import curves
@@ -35,12 +37,18 @@ from .tornado import tornado
 from .tradeoff import tradeoff
 from .visible import shorten
 
-#: Events of one place that are told outright; a noisy machine makes dozens.
-_EVENTS = 4
-#: Of the seal everything is told outright: what stands there may keep an offer out.
-_SEAL = "Seal and ledger"
+T = TypeVar("T")
+
+#: Bars of a requirement, and findings of one result, that are shown: those that are not met come first.
+_BARS, _FINDINGS = 10, 6
+#: Sentences of a requirement on what would decide.
+_HINTS = 4
+#: Pictures of the whole page, in characters: it has to stay small enough for mail.
+_PICTURES = 32_000
 #: Reasons on the first screen, and the length of one: they have to leave room for the cards.
 _REASONS, _REASON = 2, 110
+#: Length of what is told of a requirement that was not tested.
+_WHY = 300
 _SEALED = {
     "unsealed": "no",
     "sealed": "yes, and kept",
@@ -48,8 +56,6 @@ _SEALED = {
     "expired": "yes, but expired",
     "screen": "no: screening",
 }
-#: In which order kinds of failures are told.
-_KINDS = "error timeout lost empty"
 
 
 class Row(NamedTuple):
@@ -87,14 +93,6 @@ class Conditions(NamedTuple):
     seconds: str
 
 
-class Events(NamedTuple):
-    """What happened in one place that a reader should know: the first few, and the rest."""
-
-    where: str
-    told: list[str]
-    more: list[str]
-
-
 @dataclass(frozen=True, slots=True)
 class Requirement:
     """A committee question, laid out."""
@@ -103,8 +101,9 @@ class Requirement:
     record: RequirementRecord
     question: str
     bars: list[Bar]
+    more_bars: str  # what is left out of the table, in words; "" where nothing is
     remarks: list[ResultRecord]  # results that no table of findings explains
-    hints: list[tuple[str, str]]  # (candidate, what would decide)
+    hints: list[tuple[list[str], str]]  # (candidates, what would decide)
     charts: list[Curves | Dots]
     tails: list[Tail]
     groups: list[tuple[str, dict[str, str]]]  # (group, candidate -> share right)
@@ -115,6 +114,9 @@ class Requirement:
     gallery: Gallery | None
     audits: list[Table]
     rules: list[str]  # by which its findings were decided, each once
+    findings: dict[
+        str, tuple[list[FindingRecord], str]
+    ]  # candidate -> those told in full, and what is left out
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +167,7 @@ def page_of(record: Record) -> Page:
         sealed=_SEALED[record["seal"]["state"]] if "seal" in record else "",
         reasons=_reasons(record),
         cards=cards(record),
-        requirements=[_requirement(i, q, series) for i, q in enumerate(record["requirements"], start=1)],
+        requirements=_requirements(record, series),
         costs=costs(record),
         tornados=_tornados(record),
         undercuts=undercuts(record["candidates"]),
@@ -176,7 +178,7 @@ def page_of(record: Record) -> Page:
             dict.fromkeys(run["label"] for _, r in _results(record) for run in r["runs"] if run["declared"])
         ),
         caveats=_caveats(record),
-        events=_events(record),
+        events=events(record),
         logs=sum(bool(run.get("log")) for _, result in _results(record) for run in result["runs"]),
     )
 
@@ -208,18 +210,40 @@ def _date(record: Record) -> str:
     return first if first == last else f"{first} to {last}"
 
 
+def _requirements(record: Record, series: dict[str, int]) -> list[Requirement]:
+    laid = [_requirement(i, q, series) for i, q in enumerate(record["requirements"], start=1)]
+    left = _PICTURES
+    for failure in (each for one in laid if one.gallery for each in one.gallery.failures):
+        left -= len(failure.image)
+        if left < 0:
+            failure.image = ""
+    return laid
+
+
 def _requirement(number: int, requirement: RequirementRecord, series: dict[str, int]) -> Requirement:
     results = requirement["results"]
+    bars, more = _kept(
+        _bars(results), _BARS, lambda bar: any(row.finding["verdict"] != "accept" for row in bar.rows), "bars"
+    )
     drawn = charts(requirement, series)
+    findings = {
+        r["candidate"]: _kept(
+            r["findings"], _FINDINGS, lambda finding: finding["verdict"] != "accept", "findings"
+        )
+        for r in results
+    }
     return Requirement(
         number=number,
         record=requirement,
         question=requirement["question"] or requirement["id"],
-        bars=_bars(results),
+        bars=bars,
+        more_bars=more,
         remarks=[r for r in results if r["problem"] or _unexplained(r)],
-        hints=[(r["candidate"], f["hint"]) for r in results for f in r["findings"] if f["hint"]],
+        hints=_hints(results),
         charts=drawn,
-        tails=_tails(results, series) if any(chart.kind == "curves" for chart in drawn) else [],
+        tails=_tails(results, series)
+        if any(isinstance(chart, Curves) and chart.family.key == "latency" for chart in drawn)
+        else [],
         groups=_groups(results),
         conditions=_conditions(results),
         plots=[
@@ -231,8 +255,22 @@ def _requirement(number: int, requirement: RequirementRecord, series: dict[str, 
         tradeoff=tradeoff(requirement),
         gallery=gallery(requirement),
         audits=audits(requirement),
-        rules=list(dict.fromkeys(f["rule"] for r in results for f in r["findings"])),
+        rules=list(dict.fromkeys(f["rule"] for told, _ in findings.values() for f in told)),
+        findings=findings,
     )
+
+
+def _kept(found: list[T], most: int, is_missed: Callable[[T], bool], what: str) -> tuple[list[T], str]:
+    """Keep the first few, of those that missed before the others; and say how many are left out."""
+    chosen = sorted(range(len(found)), key=lambda place: not is_missed(found[place]))[:most]
+    left = [each for place, each in enumerate(found) if place not in chosen]
+    if not left:
+        return found, ""
+    missed = sum(map(is_missed, left))
+    of = f"{missed:,} of them not met or not decided" if missed else "all of them met"
+    return [
+        found[place] for place in sorted(chosen)
+    ], f"And {len(left):,} more {what}, {of}: see findings.csv."
 
 
 def _tornados(record: Record) -> list[Plot]:
@@ -257,6 +295,16 @@ def _bars(results: list[ResultRecord]) -> list[Bar]:
                 bar = bars.setdefault(bar_key(finding), Bar(finding["title"], words.asked(finding), []))
                 bar.rows.append(Row(result["candidate"], finding))
     return sorted(bars.values(), key=lambda bar: bar.rows[0].finding["source"] == "condition")
+
+
+def _hints(results: list[ResultRecord]) -> list[tuple[list[str], str]]:
+    """List what would decide, each once, with the candidates that it concerns."""
+    found: dict[str, dict[str, None]] = {}
+    for result in results:
+        for finding in result["findings"]:
+            if finding["hint"]:
+                found.setdefault(finding["hint"], {})[result["candidate"]] = None
+    return [(list(names), hint) for hint, names in found.items()][:_HINTS]
 
 
 def _unexplained(result: ResultRecord) -> bool:
@@ -318,7 +366,7 @@ def _conditions(results: list[ResultRecord]) -> list[Conditions]:
 
 
 def _untested(requirement: RequirementRecord, result: ResultRecord) -> str:
-    why = result["problem"] or result["sentence"]
+    why = shorten(result["problem"] or result["sentence"], _WHY)
     return f"{result['candidate']}: {requirement['question'] or requirement['id']} {why}".rstrip()
 
 
@@ -334,37 +382,3 @@ def _caveats(record: Record) -> dict[str, list[str]]:
         for caveat in described.get("caveats") or []:
             found.setdefault(str(caveat), []).append(str(described.get("name", "")))
     return found
-
-
-def _events(record: Record) -> list[Events]:
-    """Gather what a reader should know by where it happened, each told once."""
-    found: dict[str, dict[str, None]] = {}
-    for where, what in _happened(record):
-        found.setdefault(where, {})[what] = None
-    shown = {where: len(told) if where == _SEAL else _EVENTS for where, told in found.items()}
-    return [
-        Events(where, list(told)[: shown[where]], list(told)[shown[where] :]) for where, told in found.items()
-    ]
-
-
-def _happened(record: Record) -> Iterator[tuple[str, str]]:
-    """Tell the notes on the whole, then what happened on the way, run by run."""
-    yield from (("All tests", note) for note in record["notes"])
-    yield from ((_SEAL, told) for told in sealed.sentences(record))
-    yield from ((c["name"], c["notes"]) for c in record["candidates"] if c["notes"])
-    for requirement, result in _results(record):
-        where = f"{result['candidate']}, {requirement['question'] or requirement['id']}"
-        if result["verdict"] == "waived":
-            yield where, f"Waived: {result['sentence']}"
-        for run in result["runs"]:
-            if run["stopped"]:
-                yield where, f"The run ended early: {run['stopped']}"
-            if run["failures"]:
-                failures = run["failures"]
-                kinds = sorted(failures, key=_KINDS.find)
-                told = words.listing([f"{failures[kind]:,} {kind}" for kind in kinds])
-                failed = sum(run["failures"].values())
-                asked = words.count(run["requests"], "requests")
-                yield where, f"Of {asked}, {failed:,} failed and count as failures: {told}"
-            yield from ((where, f"The harness: {fault}") for fault in run["faults"])
-            yield from ((where, f"The candidate: {note}") for note in run["notes"])

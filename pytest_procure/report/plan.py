@@ -7,8 +7,8 @@ from dataclasses import replace
 from decimal import Decimal
 
 from pytest_procure.planning import BarPlan, Effort, Numbers, Pilot, Plan, State
-from pytest_procure.units import Quantity, readable
-from pytest_procure.wording import amount
+from pytest_procure.units import Quantity, exactly, readable
+from pytest_procure.wording import asked_for
 
 from . import words
 from .terminal import wrapped
@@ -146,14 +146,14 @@ def _asked(row: BarPlan) -> str:
     bar = row.bar
     limits = f" ({bar.limits})" if bar.limits is not None else ""
     risk = "" if bar.consumer_risk is None else f", at consumer's risk {words.percent(bar.consumer_risk)}"
-    return one_line(f"{bar.metric.title}{limits} {bar.sense} {amount(bar.limit, bar.metric)}{risk}")
+    return one_line(f"{bar.metric.title}{limits} {bar.sense} {asked_for(bar)}{risk}")
 
 
 def _sentences(row: BarPlan) -> Iterator[str]:
     """Say what a bar needs and has, what that would accept, and why there is no more to say."""
     needs = _numbers(row.needs, row.noun)
     if row.design is not None:
-        within = f" within {readable(row.bar.limit)}" if row.bar.metric.kind == "latency" else ""
+        within = f" within {exactly(row.bar.limit)}" if row.bar.metric.kind == "latency" else ""
         rows = "" if row.design_effect is None else f", the pilot's design effect of {row.design_effect:.2f}"
         yield f"needs {needs} at a design value of {words.percent(row.design)}{within}{rows}; has {_has(row)}"
         main = row.has.samples if row.needs.requests is None else row.has.requests

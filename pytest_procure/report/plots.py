@@ -83,6 +83,11 @@ class Plot:
     keys: list[Key] = field(default_factory=list)
     kind: ClassVar[str] = "plot"
 
+    @property
+    def name(self) -> str:
+        """What is drawn, without what it is drawn for."""
+        return self.title.partition(": ")[0]
+
     def area(self, style: str, x: float, y: float, right: float, bottom: float) -> None:
         """Fill from one corner to the other."""
         self.areas.append(Area(style, n(x), n(y), n(right - x), n(bottom - y)))
@@ -99,12 +104,14 @@ class Plot:
         """Write."""
         self.labels.append(Label(style, n(x), n(y), anchor, text))
 
-    def across(self, ticks: Sequence[tuple[float, str]], top: float, bottom: float) -> None:
+    def across(
+        self, ticks: Sequence[tuple[float, str]], top: float, bottom: float, *, left: float = LEFT
+    ) -> None:
         """Draw the axis at the bottom: grid lines, their values, the line itself."""
         grid = "".join(f"M{n(x)} {n(top)}V{n(bottom)}" for x, _ in ticks)
         if grid:
             self.stroke("grid", grid)
-        self.stroke("axis", f"M{LEFT} {n(bottom)}H{RIGHT}")
+        self.stroke("axis", f"M{n(left)} {n(bottom)}H{RIGHT}")
         for x, text in ticks:
             self.label("", x, bottom + 18, text, anchor="middle")
 

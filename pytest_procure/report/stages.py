@@ -7,7 +7,7 @@ from pytest_procure.evidence.shown import StageRecord
 
 from . import words
 from .axes import Axis
-from .charts import declared_run
+from .deciding import declared_run
 from .plots import LEFT, RIGHT, Key, Plot, Table, series_style
 from .visible import shorten
 

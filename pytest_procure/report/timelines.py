@@ -10,7 +10,7 @@ from pytest_procure.evidence.shown import TimelineRecord
 
 from . import words
 from .axes import Axis, time_axis
-from .charts import declared_run
+from .deciding import declared_run
 from .plots import LEFT, RIGHT, Key, Plot, Table, n, polyline, series_style
 from .visible import shorten
 
@@ -18,6 +18,8 @@ T = TypeVar("T")
 
 _TOP, _MIDDLE, _GAP, _BOTTOM = 40, 180, 38, 290
 _PARTS = 5
+#: Height of the band of a pause.
+_PAUSE = 16
 #: The shade of a warm-up is never narrower than this, or nobody would see that there was one.
 _SHADE = 14.0
 _NAMES = ("first fifth", "second fifth", "third fifth", "fourth fifth", "last fifth")
@@ -33,12 +35,18 @@ def over_time(requirement: RequirementRecord, series: dict[str, int]) -> Plot | 
     least = _SHADE * end / (RIGHT - LEFT - _SHADE)
     along = Axis(-max(warm, least) if warm else 0.0, end, LEFT, RIGHT)
     waits = [ms for _, told in runs for ms in told["slow_ms"] if ms is not None]
+    still = _pauses(requirement)
     plot = Plot(
         title=f"Over time: {shorten(requirement['question'] or requirement['id'], 100)}",
-        desc=" ".join(_sentence(name, told) for name, told in runs),
-        caption=_caption(warm=bool(warm), stalls=any(told["stalls"] for _, told in runs), waits=bool(waits)),
+        desc=" ".join(_sentence(name, told, still) for name, told in runs),
+        caption=_caption(
+            warm=bool(warm),
+            stalls=any(told["stalls"] for _, told in runs),
+            waits=bool(waits),
+            pauses=bool(still),
+        ),
         height=_BOTTOM + 40 if waits else _MIDDLE + 40,
-        table=_table(runs),
+        table=_table(runs, still),
         keys=[Key(series.get(name, 1), name) for name, _ in runs],
     )
     bottom = _MIDDLE
@@ -48,6 +56,11 @@ def over_time(requirement: RequirementRecord, series: dict[str, int]) -> Plot | 
         plot.label("", LEFT, 14, f"shaded: warm-up, {words.seconds(warm)}, not counted")
     if waits:
         _draw_waits(plot, runs, series, along, waits)
+        for name, pauses in still.items():
+            for start, took in pauses:
+                x = along.at(start)
+                style = f"{series_style(series.get(name, 1))} stall"
+                plot.area(style, x, _MIDDLE - _PAUSE, max(along.at(start + took), x + 2), _MIDDLE)
         bottom = _BOTTOM
     _draw_rates(plot, runs, series, along, bottom)
     return plot
@@ -87,6 +100,13 @@ def arrivals(requirement: RequirementRecord) -> Plot | None:
 def _timed(requirement: RequirementRecord) -> list[tuple[str, TimelineRecord]]:
     found = [(r["candidate"], declared_run(r["runs"])) for r in requirement["results"]]
     return [(name, run["timeline"]) for name, run in found if run is not None and "timeline" in run]
+
+
+def _pauses(requirement: RequirementRecord) -> dict[str, list[list[float]]]:
+    """Give the pauses within answers that came as streams, by candidate: [from, how long], in seconds."""
+    found = {r["candidate"]: declared_run(r["runs"]) for r in requirement["results"]}
+    told = {name: run.get("stream", {}).get("pauses", []) for name, run in found.items() if run is not None}
+    return {name: pauses for name, pauses in told.items() if pauses}
 
 
 def _is_open(run: RunRecord) -> bool:
@@ -141,7 +161,7 @@ def _draw_rates(
     plot.across([(along.at(tick), _seconds(tick)) for tick in ticks], bottom, bottom)
 
 
-def _caption(*, warm: bool, stalls: bool, waits: bool) -> str:
+def _caption(*, warm: bool, stalls: bool, waits: bool, pauses: bool) -> str:
     told = ["Time runs to the right, from the first request due."]
     if waits:
         told.append("Where a line is broken, too many requests of that moment failed to have such a time.")
@@ -149,19 +169,28 @@ def _caption(*, warm: bool, stalls: bool, waits: bool) -> str:
         told.append("An upright band is a stall: requests were due, and nothing was answered.")
     elif warm:
         told.append("There was no stall.")
+    if pauses and waits:
+        told.append(
+            "A low band is a pause: an answer under way stood still for ten times the usual gap or longer."
+        )
     return " ".join(told)
 
 
-def _sentence(name: str, told: TimelineRecord) -> str:
+def _sentence(name: str, told: TimelineRecord, still: dict[str, list[list[float]]]) -> str:
     said = f"{name}: {words.count(sum(told['answered']), 'requests')} answered well"
     said += f" of {sum(told['due']):,} in {words.seconds(_end(told))}"
+    if name in still:
+        said += f"; an answer under way stood still for {_spans(still[name])}"
     if told["stalls"]:
-        stalls = [f"{words.seconds(took)} from {words.seconds(start)} on" for start, took in told["stalls"]]
-        return f"{said}; nothing was answered for {words.listing(stalls)}."
+        return f"{said}; nothing was answered for {_spans(told['stalls'])}."
     return f"{said}; no stall."
 
 
-def _table(runs: Sequence[tuple[str, TimelineRecord]]) -> Table:
+def _spans(spans: list[list[float]]) -> str:
+    return words.listing([f"{words.seconds(took)} from {words.seconds(start)} on" for start, took in spans])
+
+
+def _table(runs: Sequence[tuple[str, TimelineRecord]], still: dict[str, list[list[float]]]) -> Table:
     rows = []
     for name, told in runs:
         shown = shorten(name, 60)
@@ -176,8 +205,8 @@ def _table(runs: Sequence[tuple[str, TimelineRecord]]) -> Table:
         rows.append([f"{shown}: good answers a second", *(words.plain(rate) for rate in answered)])
         if any(told["failed"]):
             rows.append([f"{shown}: failed", *(f"{sum(part):,}" for part in _fifths(told["failed"]))])
-    note = " ".join(_sentence(name, told) for name, told in runs)
-    caption = f"Over time, in fifths of each run. {note}"
+    stood = [_sentence(name, told, still) for name, told in runs if told["stalls"] or name in still]
+    caption = " ".join(["In fifths of each run", *stood] if not stood else ["In fifths of each run.", *stood])
     return Table(caption, ["Candidate", *(words.upper_first(name) for name in _NAMES)], rows)
 
 

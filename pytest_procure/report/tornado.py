@@ -42,7 +42,7 @@ def tornado(costs: list[tuple[CandidateRecord, FindingRecord]], question: str) -
             "The cost with each input 20 % lower and 20 % higher, the others as declared or measured: an "
             "estimate, no measurement. The thin line in a bar is the cost as it stands."
         ),
-        height=bottom + 34,
+        height=bottom + 48,
         table=Table(
             "Cost with one input changed",
             ["Candidate and input", "20 % lower", "20 % higher", "Asked"],
@@ -54,8 +54,12 @@ def tornado(costs: list[tuple[CandidateRecord, FindingRecord]], question: str) -
         ),
     )
     plot.across(
-        [(along.at(tick), words.plain(tick) if tick else "0") for tick in along.ticks(4)], _TOP, bottom
+        [(along.at(tick), words.plain(tick) if tick else "0") for tick in along.ticks(4)],
+        _TOP,
+        bottom,
+        left=_LEFT,
     )
+    plot.label("", RIGHT, bottom + 36, f"{found[0][1]['title']}, {bar['unit']}", anchor="end")
     top = _TOP
     for offer, finding, own in found:
         plot.label("offer", 24, top + 22, shorten(offer["name"], 48))
@@ -63,7 +67,8 @@ def tornado(costs: list[tuple[CandidateRecord, FindingRecord]], question: str) -
         now = along.at(float(_decides(finding)))
         for swing in own:
             ends = sorted(along.at(float(end)) for end in (swing.low, swing.high))
-            plot.area("swing", ends[0], top + 4, ends[1], top + _ROW - 4)
+            # A line and no area: it stands over the grid.
+            plot.stroke("swing", f"M{n(ends[0])} {top + 4}H{n(ends[1])}V{top + _ROW - 4}H{n(ends[0])}Z")
             plot.label("", _LEFT - 8, top + 17, swing.what, anchor="end")
             top += _ROW
         plot.stroke("cut", f"M{n(now)} {top - _ROW * len(own) + 2}V{top - 2}")

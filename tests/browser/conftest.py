@@ -1,5 +1,7 @@
 """A real Chromium that opens the report. Nothing is skipped: what is missing fails with what to install."""
 
+import os
+import re
 import shutil
 import subprocess
 import sys
@@ -64,15 +66,11 @@ class Opened:
 
 
 @pytest.fixture
-def open_report(chromium, tmp_path):
-    """Open a rendered record in a window of a size, in a colour scheme."""
+def open_file(chromium):
+    """Open a page in a window of a size, in a colour scheme."""
     pages = []
 
-    def opened(record, *, width=1280, height=800, scheme="light", script=True):
-        from pytest_procure.report import html
-
-        file = tmp_path / "report.html"
-        file.write_text(html.render(record), encoding="utf-8")
+    def opened(file, *, width=1280, height=800, scheme="light", script=True):
         page = chromium.new_page(
             viewport={"width": width, "height": height}, color_scheme=scheme, java_script_enabled=script
         )
@@ -88,3 +86,48 @@ def open_report(chromium, tmp_path):
     yield opened
     for page in pages:
         page.close()
+
+
+@pytest.fixture
+def open_report(open_file, tmp_path):
+    """Render a record and open it, as `open_file` does."""
+
+    def opened(record, **window):
+        from pytest_procure.report import html
+
+        file = tmp_path / "report.html"
+        file.write_text(html.render(record), encoding="utf-8")
+        return open_file(file, **window)
+
+    return opened
+
+
+@pytest.fixture(scope="session")
+def demo_pack(tmp_path_factory):
+    """The pack of the example suite's first folder, run as its reader would run it."""
+    folder = tmp_path_factory.mktemp("demo") / "pack"
+    root = Path(__file__).parents[2]
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "example_suite/form_digits"]
+    flags = ["--procure-report", "--procure-award", "any", "--procure-out", str(folder)]
+    # Locks of its own: it is looked at, and need not wait for what else measures on this machine.
+    env = {**os.environ, "TMPDIR": str(folder.parent)}
+    ran = subprocess.run([*command, *flags], cwd=root, env=env, capture_output=True, text=True, check=False)
+    if not (folder / "report.html").is_file():
+        pytest.fail(f"the demo wrote no report:\n{ran.stdout[-2000:]}{ran.stderr[-2000:]}", pytrace=False)
+    return folder
+
+
+@pytest.fixture
+def lowest_words():
+    """Give, page by page of a PDF, how far down its text reaches: 1 is the foot. Feet are left out."""
+
+    def read(file):
+        told = subprocess.run(
+            [_command("pdftotext", "poppler-utils"), "-bbox", file, "-"], capture_output=True, check=True
+        ).stdout.decode()
+        return [
+            max(float(end) for end in re.findall(r'yMax="([\d.]+)"', page) if float(end) < 780) / 780
+            for page in told.split("<page ")[1:]
+        ]
+
+    return read

@@ -37,6 +37,13 @@ def test_byte_order_and_memory_layout_do_not_matter():
     assert slice_digest(list(images), None) == expected
 
 
+def test_many_numbers_at_once_have_the_digest_of_each_by_itself():
+    images = np.arange(10_000, dtype="<f4").reshape(5000, 2)
+    labels = np.arange(5000, dtype="<i2")
+    assert slice_digest(images, labels) == slice_digest(list(images), [np.asarray(label) for label in labels])
+    assert slice_digest(labels, None) == slice_digest([np.asarray(label) for label in labels], None)
+
+
 @pytest.mark.parametrize(
     "other",
     [

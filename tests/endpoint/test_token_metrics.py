@@ -193,6 +193,19 @@ def test_the_record_tells_token_times_and_how_tokens_were_counted():
     )
 
 
+def test_the_record_keeps_the_curve_of_each_token_time_up_to_what_was_answered():
+    curves = stream_record(execution(log_of([20, 25], [30, 36], None)))["curves"]
+    assert curves["ttft"][0] == [0.01, 20.0]
+    assert curves["ttft"][-1] == [0.66, 30.0]
+    assert curves["itl"][-1] == [0.66, 6.0]
+    assert curves["tpot"][-1] == [0.66, 6.0]
+
+
+def test_the_record_tells_when_an_answer_under_way_stood_still():
+    log = log_of([20, *range(22, 80, 2), 500, 502], [10, 12])
+    assert stream_record(execution(log))["pauses"] == [[0.078, 0.422]]
+
+
 def test_a_part_of_a_log_counts_from_its_own_beginning():
     log = log_of([20, 25], None, [7], scheduled=[0, 10, 100])
     part = log.wire.part(1, 3, 100 * MS)

@@ -5,6 +5,7 @@ import json
 import re
 import struct
 import zlib
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 
 from pytest_procure import stats
 from pytest_procure.datasets import Dataset
+from pytest_procure.decision.comparisons import _difference_at
 from pytest_procure.driver.log import RequestLog, Status
 from pytest_procure.errors import DeclarationError
 from pytest_procure.evidence import gallery as galleries
@@ -22,6 +24,7 @@ from pytest_procure.evidence.gallery import gallery
 from pytest_procure.evidence.pairs import answered_right, paired
 from pytest_procure.evidence.thumbnails import thumbnail
 from pytest_procure.evidence.timeline import timeline
+from pytest_procure.metrics.measurement import Contrast
 
 MS = 1_000_000
 
@@ -289,6 +292,61 @@ def test_two_candidates_are_paired_item_by_item(execution):
     bounds = stats.round_outward(stats.newcombe_paired(56, 2, 1, 1, confidence=0.95))
     assert (pair["low"], pair["high"]) == (bounds.low, bounds.high)
     assert pair["difference"] == pytest.approx(1 / 60, abs=1e-6)
+
+
+class Slice:
+    digest = "d"
+
+    def __init__(self, clusters=None):
+        self.clusters = clusters
+
+    def __len__(self):
+        return 60
+
+
+def graded(low, clusters=None):
+    """How 60 items were answered: scores of 0.9, of some 0.5."""
+    scores = np.where(np.isin(np.arange(60), list(low)), 0.5, 0.9)
+    return answered_right(
+        SimpleNamespace(scores={"rouge": scores}, items=np.arange(60), slice=Slice(clusters))
+    ), scores
+
+
+def test_graded_scores_are_paired_by_what_decides_a_bar_on_them():
+    (ours, a), (theirs, b) = graded(range(5)), graded(range(3, 40))
+    (pair,) = paired([requirement("a", "b")], {"a": ours, "b": theirs}, confidence=0.95)
+    decided = _difference_at(Contrast(a, b, None, as_ratio=False), 0.95)
+    assert pair["difference"] == pytest.approx(float((a - b).mean()), abs=1e-6)
+    assert pair["low"] * 100 == pytest.approx(decided.low, abs=1e-3)
+    assert pair["high"] * 100 == pytest.approx(decided.high, abs=1e-3)
+    assert (pair["only_candidate"], pair["only_other"], pair["n"]) == (35, 3, 60)
+
+
+def test_items_in_clusters_are_paired_by_cluster():
+    clusters = np.repeat(np.arange(30), 2)
+    (ours, a), (theirs, b) = graded(range(5), clusters), graded(range(3, 40), clusters)
+    (pair,) = paired([requirement("a", "b")], {"a": ours, "b": theirs}, confidence=0.95)
+    decided = _difference_at(Contrast(a, b, clusters, as_ratio=False), 0.95)
+    assert pair["low"] * 100 == pytest.approx(decided.low, abs=1e-3)
+    assert pair["high"] * 100 == pytest.approx(decided.high, abs=1e-3)
+
+
+def test_too_few_clusters_give_no_range_and_so_no_pair():
+    clusters = np.repeat(np.arange(6), 10)
+    (ours, _), (theirs, _) = graded(range(5), clusters), graded(range(9), clusters)
+    assert paired([requirement("a", "b")], {"a": ours, "b": theirs}, confidence=0.95) == []
+
+
+def test_one_who_is_always_right_is_paired_with_one_who_is_graded():
+    (ours, _), (theirs, _) = graded([]), graded(range(9))
+    ours = {k: v for k, v in ours.items() if k != "scores"} | {"right": ours["asked"]}
+    (pair,) = paired([requirement("a", "b")], {"a": ours, "b": theirs}, confidence=0.95)
+    assert pair["only_candidate"] == 60
+
+
+def test_graded_scores_travel_as_plain_data():
+    told, _ = graded(range(5), np.repeat(np.arange(30), 2))
+    assert json.loads(json.dumps(told)) == told
 
 
 def test_other_items_are_not_paired(execution):

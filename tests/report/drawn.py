@@ -2,6 +2,7 @@
 
 import base64
 import math
+import re
 import struct
 import zlib
 
@@ -104,3 +105,14 @@ def pair(requirement, candidate, other, only_candidate, only_other):
         "only_candidate": only_candidate,
         "only_other": only_other,
     }
+
+
+def points(path):
+    """Follow path data of `polyline`: absolute places of every line."""
+    found, at = [], (0, 0)
+    for command, numbers in re.findall(r"([Ml])([^Ml]*)", path):
+        values = [int(number) for number in re.findall(r"-?\d+", numbers)]
+        for x, y in zip(values[::2], values[1::2], strict=True):
+            at = (x, y) if command == "M" else (at[0] + x, at[1] + y)
+            found.append(at)
+    return found

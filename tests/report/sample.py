@@ -53,11 +53,26 @@ def finding(metric: str, estimate: Any, low: Any, high: Any, verdict: str, **mor
             amount(20_000, "20,000/s", "1/s"),
             "launches",
         ),
+        "ttft.p95": (
+            "slowest 5 in 100 times to the first token (p95)",
+            "latency",
+            "at most",
+            amount(400, "400 ms", "ms"),
+            "requests",
+        ),
+        "itl.p95": (
+            "slowest 5 in 100 gaps between tokens (p95)",
+            "latency",
+            "at most",
+            amount(50, "50 ms", "ms"),
+            "gaps between tokens",
+        ),
         "error_rate": ("requests failed", "errors", "at most", share(0.01), "requests"),
     }[metric]
     if metric in {"accuracy", "latency.p95"}:
         more.setdefault("characteristic", drawn.characteristic())
-    n = more.pop("n", {"samples": 797, "requests": 2400, "launches": 5, "price": 1}[n_unit])
+    counted = {"samples": 797, "requests": 2400, "launches": 5, "price": 1, "gaps between tokens": 48_000}
+    n = more.pop("n", counted[n_unit])
     measured = "not measurable" if estimate is None else estimate["text"]
     argument = sense.replace(" ", "_")
     likely = f" (likely range {low['text']} to {high['text']})" if low and high else ""
@@ -97,6 +112,27 @@ def curve(median_us: float, spread: float, answered: float = 1.0) -> list[list[f
         [round(s * answered, 6), round(median_us / 1000 * 2.718281828 ** normal.inv_cdf(s), 6)]
         for s in shares
     ]
+
+
+def stream() -> dict[str, Any]:
+    """What an endpoint's run tells of its tokens."""
+    return {
+        "not_measurable": "",
+        "failures": {"timeout": 21, "http": 3},
+        "attempts": 2424,
+        "bytes": 1_234_567,
+        "tokens": {
+            "reported_input": 90_000,
+            "reported_output": 50_400,
+            "counted_output": None,
+            "chunks": 50_400,
+        },
+        "ttft_ms": {"p50": 180.0, "p95": 310.0, "p99": 402.5},
+        "itl_ms": {"p50": 20.0, "p95": 55.0, "p99": 80.0},
+        "tpot_ms": {"p50": 21.0, "p95": 40.0},
+        "curves": {"ttft": curve(180_000, 0.33, 0.99), "itl": curve(20_000, 0.6, 0.99), "tpot": []},
+        "pauses": [[31.0, 2.5]],
+    }
 
 
 def data() -> dict[str, Any]:
@@ -419,6 +455,8 @@ def everything() -> Record:
                     "inconclusive",
                     observed_only=True,
                 ),
+                finding("ttft.p95", time(310_000), time(290_000), time(330_000), "accept"),
+                finding("itl.p95", time(55_000), time(52_000), time(58_000), "reject"),
             ],
             runs=[
                 run(
@@ -434,6 +472,7 @@ def everything() -> Record:
                     gallery=drawn.gallery(
                         drawn.failure(3, "worst", "a long answer", "a short one", text="What is on the form?")
                     ),
+                    stream=stream(),
                     log="logs/vendor-c.csv",
                     log_sha256="ab" * 32,
                 )

@@ -5,11 +5,13 @@ import re
 
 import pytest
 import sample
+from drawn import points
 from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_procure.report.axes import Axis, time_axis, value_axis
-from pytest_procure.report.charts import charts, declared_run
+from pytest_procure.report.charts import charts
+from pytest_procure.report.deciding import declared_run
 
 SERIES = {sample.A: 1, sample.B: 2, sample.R: 3}
 finite = st.floats(min_value=1e-6, max_value=1e9)
@@ -17,10 +19,6 @@ finite = st.floats(min_value=1e-6, max_value=1e9)
 
 def drawn(record, requirement, kind):
     return next(c for c in charts(record["requirements"][requirement], SERIES) if c.kind == kind)
-
-
-def places(path):
-    return [tuple(map(float, pair.split())) for pair in re.split("[ML]", path)[1:]]
 
 
 def test_ticks_are_round_numbers_within_the_axis():
@@ -57,9 +55,9 @@ def test_equal_values_still_make_an_axis():
 
 def test_a_curve_rises_to_the_right(demo):
     for line in drawn(demo, 1, "curves").lines:
-        points = places(line.path)
-        assert len(points) > 50
-        for (x, y), (later_x, later_y) in itertools.pairwise(points):
+        way = points(line.path)
+        assert len(way) > 50
+        for (x, y), (later_x, later_y) in itertools.pairwise(way):
             assert later_x >= x
             assert later_y <= y
 
@@ -69,7 +67,7 @@ def test_a_curve_passes_where_its_percentiles_are(demo):
     corner = chart.corners[0]
     half = next(y for y, label in chart.up if label == "50 %")
     line = chart.lines[0]
-    x, _ = min(places(line.path), key=lambda p: abs(p[1] - float(half)))
+    x, _ = min(points(line.path), key=lambda p: abs(p[1] - float(half)))
     per_ms = (float(corner.x) - chart.left) / 2  # the bar is at 2 ms
     assert (x - chart.left) / per_ms == pytest.approx(0.312, rel=0.03)
 
@@ -101,7 +99,7 @@ def test_a_curve_is_cut_at_the_edge_of_the_paper(demo):
     run = demo["requirements"][1]["results"][0]["runs"][0]
     run["curve"].append([1.0, 5_000.0])
     chart = drawn(demo, 1, "curves")
-    assert max(x for x, _ in places(chart.lines[0].path)) <= chart.right
+    assert max(x for x, _ in points(chart.lines[0].path)) <= chart.right
 
 
 def test_a_dot_stands_within_its_range_and_on_its_side_of_the_bar(demo):
@@ -143,3 +141,57 @@ def test_the_run_of_the_marked_scenario_is_the_one_that_is_drawn(everything):
     assert declared_run(runs[::-1]) is runs[0]
     assert declared_run(runs[1:]) is runs[1]
     assert declared_run([]) is None
+
+
+def tokens(record):
+    """The drawings of token times of the endpoint among the offers, by their kind."""
+    drawings = charts(record["requirements"][0], {"vendor-c-edge": 4})
+    return {c.family.key: c for c in drawings if c.kind == "curves"}
+
+
+def test_each_token_time_with_a_bar_is_drawn_with_it(everything):
+    drawn = tokens(everything)
+    assert list(drawn) == ["ttft", "itl"]
+    assert [c.label for c in drawn["ttft"].corners] == ["asked: 95 % of first tokens within 400 ms"]
+    assert [c.label for c in drawn["itl"].corners] == ["asked: 95 % of gaps between tokens within 50 ms"]
+    assert [line.candidate for line in drawn["itl"].lines] == ["vendor-c-edge"]
+
+
+def test_a_curve_of_token_times_stands_on_the_side_of_the_bar_that_its_percentile_does(everything):
+    for family, meets in (("ttft", True), ("itl", False)):
+        chart = tokens(everything)[family]
+        corner, line = chart.corners[0], chart.lines[0]
+        at_share = next(x for x, y in points(line.path) if y <= float(corner.y))
+        assert (at_share <= float(corner.x)) is meets
+
+
+def test_the_twin_of_a_token_chart_has_the_numbers_of_the_curve(everything):
+    table = tokens(everything)["ttft"].table
+    assert table.head[0] == "Candidate"
+    assert table.rows == [["vendor-c-edge", "181 ms", "280 ms", "321 ms", "never: failed"]]
+
+
+def test_a_time_per_token_says_so_at_its_bar(everything):
+    result = everything["requirements"][0]["results"][3]
+    result["findings"][2]["metric"] = "tpot.p95"
+    result["runs"][0]["stream"]["curves"]["tpot"] = sample.curve(20_000, 0.3)
+    assert tokens(everything)["tpot"].corners[0].label == "asked: 95 % of requests within 400 ms a token"
+
+
+def test_a_value_is_written_clear_of_the_line_of_its_bar_and_of_the_name(demo):
+    chart = drawn(demo, 0, "dots")
+    for dot in chart.dots:
+        wide = 8.5 * len(dot.label)
+        begins = {"start": 0, "middle": wide / 2, "end": wide}[dot.anchor]
+        left = float(dot.label_x) - begins
+        assert not left < float(chart.bar) < left + wide
+
+
+def test_the_line_of_a_bar_makes_way_for_a_name(demo):
+    for result in demo["requirements"][0]["results"]:
+        result["findings"][0]["bar"] = sample.share(0.5)
+    chart = drawn(demo, 0, "dots")
+    gaps = re.findall(r"V(\d+)M[\d.]+ (\d+)", chart.bar_path)
+    assert len(gaps) == len(chart.dots)
+    for dot, (ends, begins) in zip(chart.dots, gaps, strict=True):
+        assert int(ends) < dot.y - 12 < int(begins)

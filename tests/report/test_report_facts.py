@@ -3,7 +3,7 @@
 import pytest
 import sample
 
-from pytest_procure.report.facts import Fact, chosen, digest, facts, groups, machine, set_facts
+from pytest_procure.report.facts import Fact, chosen, digest, facts, groups, machine, set_facts, tokens
 
 
 def test_nested_facts_are_told_by_their_path():
@@ -76,3 +76,11 @@ def test_a_machine_is_told_as_far_as_it_is_known():
 def test_groups_are_told_with_their_sizes():
     assert groups({"strata": {"a": 3, "b": 4}}) == "a: 3, b: 4"
     assert groups({"strata": None}) == "none declared"
+
+
+def test_an_endpoints_tokens_are_told_by_their_times_and_counts():
+    told = dict(tokens(sample.stream()))
+    assert told["time to the first token"] == "p50 180 ms, p95 310 ms, p99 402 ms"
+    assert told["tokens / of answers, as reported"] == "50,400"
+    assert told["failures by class"] == "21 timeout, 3 http"
+    assert not [name for name in told if "curve" in name or "pause" in name]

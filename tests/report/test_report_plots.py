@@ -1,11 +1,11 @@
 """The drawings that are made of numbers and text: where their lines and shapes stand."""
 
 import itertools
-import re
 
 import drawn
 import pytest
 import sample
+from drawn import points
 
 from pytest_procure.report import operating, plots
 from pytest_procure.report.stages import stages
@@ -15,17 +15,6 @@ from pytest_procure.report.tornado import swings, tornado
 from pytest_procure.report.tradeoff import tradeoff
 
 SERIES = {sample.A: 1, sample.B: 2, sample.R: 3}
-
-
-def points(path):
-    """Follow path data of `polyline`: absolute places of every line."""
-    found, at = [], (0, 0)
-    for command, numbers in re.findall(r"([Ml])([^Ml]*)", path):
-        values = [int(number) for number in re.findall(r"-?\d+", numbers)]
-        for x, y in zip(values[::2], values[1::2], strict=True):
-            at = (x, y) if command == "M" else (at[0] + x, at[1] + y)
-            found.append(at)
-    return found
 
 
 def strokes(plot, style):
@@ -233,7 +222,7 @@ def test_what_moves_the_cost_is_labelled_an_estimate(demo):
     offer, finding = demo["candidates"][0], demo["requirements"][1]["results"][0]["findings"][2]
     plot = tornado([(offer, finding)], "Is it cheap?")
     assert "an estimate, no measurement" in plot.caption
-    assert len([area for area in plot.areas if area.style == "swing"]) == 3
+    assert len(strokes(plot, "swing")) == 3
     assert tornado([], "Is it cheap?") is None
 
 
@@ -243,8 +232,8 @@ def test_what_moves_the_cost_is_labelled_an_estimate(demo):
 def test_the_operating_characteristic_is_drawn_once_a_bar(demo):
     drawings = operating.curves(demo)
     assert [plot.title for plot in drawings] == [
-        "How often an offer would be accepted: answers right at least 95 %",
-        "How often an offer would be accepted: slowest 5 in 100 requests (p95) at most 2 ms",
+        "How often an offer would be accepted, answers right at least 95 %",
+        "How often an offer would be accepted, slowest 5 in 100 requests (p95) at most 2 ms",
     ]
 
 
@@ -264,3 +253,11 @@ def test_a_bar_that_no_run_of_this_size_can_accept_says_so(demo):
         result["findings"][0]["characteristic"] = [[0.9, 0.0], [1.0, 0.0]]
     rows = dict(map(tuple, operating.curves(demo)[0].table.rows))
     assert rows["50 %"] == "never, at this number of requests"
+
+
+def test_a_pause_within_an_answer_is_a_low_band_and_a_sentence(everything):
+    plot = over_time(everything["requirements"][0], {"vendor-c-edge": 4})
+    assert "an answer under way stood still for 2.5 s from 31 s on" in plot.desc
+    assert "A low band is a pause" in plot.caption
+    heights = {float(area.height) for area in plot.areas if "stall" in area.style}
+    assert len(heights) == 2
