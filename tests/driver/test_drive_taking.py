@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from driver_fakes import Numbers, Offer, SetClock
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_procure.backends.function import Function
@@ -236,6 +236,7 @@ PLAIN = st.recursive(
 )
 
 
+@settings(deadline=None)
 @given(st.lists(PLAIN))
 def test_plain_data_are_taken_as_they_are(value):
     read = []
