@@ -9,7 +9,7 @@ PYTHONS := 3.11 3.12 3.13
 TORCH_VENV := .venv-torch
 GPU_VENV := .venv-gpu
 
-.PHONY: demo test test-torch test-gpu test-onnx-gpu test-browser test-pythons lint format bench clean
+.PHONY: demo test test-torch test-gpu nvidia-driver test-onnx-gpu test-browser test-pythons lint format bench clean
 
 demo: $(VENV)/.demo  ## two vendors, one insurer: ends with procure-report/report.html
 	$(BIN)/python -m pytest example_suite --procure-report --procure-award any
@@ -21,8 +21,13 @@ test-torch: $(TORCH_VENV)/.torch  ## torch, here and in the example; TORCH=torch
 	$(TORCH_VENV)/bin/python -m pytest tests/backends/test_torch_backend.py tests/backends/test_contract.py \
 		tests/isolation/test_isolated_runtimes.py tests/plugin/test_plugin_bad_models.py tests/example
 
-test-gpu: $(GPU_VENV)/.gpu  ## on a machine with an NVIDIA GPU: torch, onnxruntime, telemetry; docs/gpu.md
+test-gpu: nvidia-driver $(GPU_VENV)/.gpu  ## on a machine with an NVIDIA GPU: torch, onnxruntime, telemetry; docs/gpu.md
 	$(GPU_VENV)/bin/python -m pytest -W default -m gpu tests/gpu
+
+# Asked before gigabytes are installed.
+nvidia-driver:
+	@$(PYTHON) -c "import ctypes; ctypes.CDLL('libnvidia-ml.so.1')" 2>/dev/null || \
+		{ echo "make test-gpu takes an NVIDIA GPU, and there is no NVIDIA driver here (libnvidia-ml.so.1)"; exit 1; }
 
 test-onnx-gpu: $(GPU_VENV)/.onnx-gpu  ## on a machine without one: onnxruntime's package for GPUs is an error
 	$(GPU_VENV)/bin/python -m pytest tests/backends/test_onnx_gpu_package.py
