@@ -148,6 +148,10 @@ class LoadedServed:
         """Write the request's body for one sample."""
         return self._endpoint.body(item)
 
+    def output(self, data: bytes) -> Any:
+        """Make an output of what the target's reader has kept of an answer."""
+        return self._endpoint.output(data)
+
     def predict(self, inputs: Any) -> Sequence[Any]:
         """Ask one sample after the other. Raises `RuntimeError`; where the server has ended, with how."""
         try:

@@ -64,6 +64,7 @@ class Load:
         self.lateness: list[int] = []  # ns, of each sweep
         self.opened = 0  # connections, in the window
         self.unasked_for = 0  # connections on which bytes came that nothing had asked for
+        self.resent = 0  # queries sent again, because the server closed a kept connection as they were sent
         self.pinned_ns = 0  # time in which queries waited because all connections were in use
         self.origin = 0
         self._requests = requests
@@ -209,7 +210,8 @@ class Load:
         self._received[query] += connection.received
         connection.close()
         self._all.discard(connection)
-        retried = failure is Failure.RESET and self._retry(query, stamp, None)
+        again = connection.is_unread and self._again(query)
+        retried = again or (failure is Failure.RESET and self._retry(query, stamp, None))
         if not retried:
             self._fail(query, failure, text, stamp)
         self._open()
@@ -280,6 +282,14 @@ class Load:
         self._retries[query] = tried + 1
         heapq.heappush(self._later, (stamp + pause, query))
         self._set_alarm()
+        return True
+
+    def _again(self, query: int) -> bool:
+        """Send a query again that a server never took, which closed a kept connection. Latency runs on."""
+        if self._over:
+            return False
+        self.resent += 1
+        self._waiting.appendleft(query)
         return True
 
     def _fail(self, query: int, failure: Failure, text: str, stamp: int) -> None:

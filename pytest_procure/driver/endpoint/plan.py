@@ -38,6 +38,7 @@ class Plan:
         self.scenario = scenario
         self.sending = backend.sending
         self.target = backend.target
+        self.output = backend.output
         self.run = f"procure-{os.urandom(4).hex()}"  # begins the ids of its requests
         self.rows = queries(scenario, len(source))
         self.by_duration = scenario.is_closed_loop and scenario.duration is not None

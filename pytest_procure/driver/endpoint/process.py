@@ -87,6 +87,7 @@ async def _run(asked: dict[str, Any]) -> None:
                 "lateness_ns": sorted(load.lateness),
                 "opened": load.opened,
                 "unasked_for": load.unasked_for,
+                "resent": load.resent,
                 "pinned_ns": load.pinned_ns,
             }
         }
