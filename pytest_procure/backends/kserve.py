@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import http.client
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -194,12 +194,12 @@ class LoadedKServe(LoadedHttp):
         given = [each.name for each in self._outputs]
         if declared.output and declared.output not in given:
             raise ProvisionError(f"model `{declared.model}`: {unknown('output', declared.output, given)}")
-        if declared.decode is not None and not declared.output and len(given) > 1:
-            if not callable(declared.decode):
-                raise ProvisionError(
-                    f"model `{declared.model}` gives {', '.join(given)}, and decode={declared.decode!r} takes "
-                    "one; expected `output=`"
-                )
+        of_one = declared.decode is not None and not callable(declared.decode)
+        if of_one and not declared.output and len(given) > 1:
+            raise ProvisionError(
+                f"model `{declared.model}` gives {', '.join(given)}, and decode={declared.decode!r} takes "
+                "one; expected `output=`"
+            )
 
     def _asked(self, sample: Any) -> bytes:
         """Write a request."""
@@ -296,8 +296,8 @@ def _tensors(model: Mapping[str, Any], which: str, name: str) -> tuple[Tensor, .
     listed = model.get(which)
     if not isinstance(listed, list) or not listed:
         raise ProvisionError(
-            f"model `{name}` does not say which {which} it has, so nothing can be checked; expected them in its "
-            "metadata (MLServer: in `model-settings.json`)"
+            f"model `{name}` does not say which {which} it has, so nothing can be checked; expected them in "
+            "its metadata (MLServer: in `model-settings.json`)"
         )
     found = []
     for each in listed:
@@ -327,7 +327,8 @@ def _numbers(value: Any, wanted: Tensor, where: str, *, cast: bool) -> np.ndarra
             raise DataError(f"a sample is of type {values.dtype}, and {where}")
         if is_typed and values.dtype != kind and not cast:
             raise DataError(
-                f"a sample is of type {values.dtype}, and {where}; convert the dataset, or declare `cast=True`"
+                f"a sample is of type {values.dtype}, and {where}; convert the dataset, or declare "
+                "`cast=True`"
             )
         if not is_typed and kind.kind in "biu" and values.dtype.kind == "f":
             raise DataError(f"a sample holds fractions, and {where}")

@@ -10,7 +10,10 @@ MODELS = {
     "doubler": ([("x", "FP32", [-1, 3])], [("y", "FP32", [-1, 3])]),
     "whole": ([("x", "INT64", [2])], [("y", "INT64", [2])]),
     "upper": ([("text", "BYTES", [-1, 1])], [("text", "BYTES", [-1, 1])]),
-    "pair": ([("a", "FP64", [-1, 2]), ("b", "BOOL", [-1, 2])], [("sum", "FP64", [-1, 2]), ("any", "BOOL", [-1])]),
+    "pair": (
+        [("a", "FP64", [-1, 2]), ("b", "BOOL", [-1, 2])],
+        [("sum", "FP64", [-1, 2]), ("any", "BOOL", [-1])],
+    ),
     "odd": ([("x", "COMPLEX", [-1])], [("y", "FP32", [-1])]),
     "silent": ([], []),
 }
@@ -33,7 +36,9 @@ def answer_kserve(handler, asked):
         infer(handler, parts[2], asked)
     else:
         takes, gives = MODELS[parts[2]]
-        handler.say(200, {"name": parts[2], "platform": "none", "inputs": listed(takes), "outputs": listed(gives)})
+        handler.say(
+            200, {"name": parts[2], "platform": "none", "inputs": listed(takes), "outputs": listed(gives)}
+        )
 
 
 def infer(handler, model, asked):

@@ -1,4 +1,4 @@
-"""KServe's V2 protocol, in JSON and in raw bytes, against a stand-in server; MLServer has a file of its own."""
+"""KServe's V2 protocol, in JSON and in raw bytes, against a stand-in; test_contract.py asks MLServer."""
 
 import json
 import struct
@@ -195,7 +195,8 @@ def test_an_error_and_an_empty_output_in_a_good_answer_are_failures():
 
 def test_names_that_are_no_ascii_do_not_move_the_bytes_behind_them():
     head = json.dumps(
-        {"outputs": [out(name="größe", parameters={"binary_data_size": 8}) | {"data": None}]}, ensure_ascii=False
+        {"outputs": [out(name="größe", parameters={"binary_data_size": 8}) | {"data": None}]},
+        ensure_ascii=False,
     )
     reading = readers.whole("kserve", head.encode() + struct.pack("<2f", 1, 2))
     assert readers.output("kserve", reading.output)["größe"].tolist() == [1, 2]

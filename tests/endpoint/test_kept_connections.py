@@ -65,8 +65,8 @@ def server():
         each.close()
 
 
-def run(url):
-    scenario = Scenario.declare("closed_loop", concurrency=1, count=60, warmup=0)
+def run(url, warmup=0):
+    scenario = Scenario.declare("closed_loop", concurrency=1, count=60, warmup=warmup)
     return drive(HttpJson(url).load(Path()), Texts(60), scenario)
 
 
@@ -78,7 +78,16 @@ def test_a_request_that_the_server_never_took_is_sent_again_and_told(server):
     assert not done.log.wire.retries.any()
 
 
+def test_a_server_that_keeps_no_connection_is_given_a_fresh_one_each_time(server):
+    done = run(server(closes_at_once), warmup=3)
+    assert (done.log.status == Status.OK).all()
+    assert done.audit.resent == 0
+    assert done.audit.connections_opened >= 59
+    assert any("each request got one of its own" in note for note in done.audit.candidate_notes())
+
+
 def test_a_request_that_the_server_took_and_did_not_answer_is_a_failure(server):
-    done = run(server(takes_another_and_closes))
+    done = run(server(takes_another_and_closes), warmup=3)
     assert int((done.log.status == Status.ERROR).sum()) == 30
     assert done.audit.resent == 0
+    assert done.audit.keeps_connections

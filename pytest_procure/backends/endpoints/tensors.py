@@ -36,7 +36,7 @@ _LENGTH = struct.Struct("<I")
 _MOST_RANK = 32
 
 
-class _Amiss(Exception):
+class _Amiss(Exception):  # noqa: N818 - it tells what is amiss
     """An answer that cannot be read; its text says why."""
 
 
@@ -52,10 +52,12 @@ def read_inference(body: bytes, wanted: Sequence[str | int]) -> Reading:
             reading.model = line(answer["model_name"])
         found = _outputs(answer, body[end:])
         missing = [name for name in wanted if name not in found]
-        if missing:
-            raise _Amiss(f"the answer has no output `{missing[0]}`; it has {', '.join(found) or 'none'}")
     except _Amiss as amiss:
         reading.fail(Failure.BODY, str(amiss))
+        return reading
+    if missing:
+        told = f"the answer has no output `{missing[0]}`; it has {', '.join(found) or 'none'}"
+        reading.fail(Failure.BODY, line(told))
         return reading
     kept = {str(name): found[str(name)] for name in (wanted or found)}
     if not kept or any(0 in shape for _, shape, _ in kept.values()):

@@ -173,7 +173,7 @@ class Connection(asyncio.Protocol):
         Then the other end's kernel answers the request with a reset, behind the end or in place of it, or has
         not acknowledged it yet. A server that took the request and closed afterwards is no such case.
         """
-        if self.query >= 0 and not self.received and self.transport is not None:
+        if self.query >= 0 and not self.received and self.freed and self.transport is not None:
             self.is_unread = _is_unread(self.transport.get_extra_info("socket"))
 
     def connection_lost(self, exc: Exception | None) -> None:

@@ -15,7 +15,7 @@ from pytest_procure.errors import DeclarationError
 from pytest_procure.scenarios import Scenario, arrivals, order_of, queries
 
 from . import columns
-from .load import Traffic
+from .traffic import Traffic
 
 #: Warm-up requests of a run that is warmed up for a time.
 _MOST_WARM_UPS = 100_000
