@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +17,7 @@ from .candidates import Candidate
 from .capacity import Capacity, find, ladder
 from .cases import Case
 from .datasets import DatasetSlice, Scorer
-from .disclosure import refuse_deviating
+from .disclosure import files_of, refuse_deviating
 from .driver.cutting import measured_part
 from .driver.journal import Journal
 from .driver.limits import Limits
@@ -35,8 +36,7 @@ from .result import Result
 from .scenarios import Scenario
 from .stopping import staged
 from .sweeping import Sweep, bars_of, loads_of
-from .telemetry.energy import meter
-from .telemetry.sampling import Probe
+from .telemetry.instruments import Instruments
 from .units import Number, Quantity, duration
 
 if TYPE_CHECKING:
@@ -235,15 +235,20 @@ class Procure:
         """Run each launch, with the joules that the device counted in its measured window where it counts."""
         launches: list[Run] = []
         joules: list[float | None] = []
-        energy = meter(backend.device)
         for number in range(scenario.launches):
             if number:
+                before = files_of(backend.describe())
                 backend.reload()
+                if self._hold is None and files_of(backend.describe()) != before:
+                    raise ProvisionError(
+                        f"the files of candidate `{self._case.candidate.name}` changed between two launches"
+                    )
                 if self._hold is not None and backend is self._backend:
                     self._hold.look_again(redacted_data(backend.describe()))
-            probes = () if energy is None else (energy,)
-            launches.append(self._drive(backend, self._slice, scenario, probes))
-            joules.append(None if energy is None else energy.joules)
+            instruments = Instruments.of(backend.device)
+            run = self._drive(backend, self._slice, scenario, instruments)
+            launches.append(run)
+            joules.append(instruments.joules(run.origin_ns, run.origin_ns + run.log.window_ns))
             if launches[-1].broken:
                 break
         counted = tuple(each for each in joules if each is not None)
@@ -300,15 +305,20 @@ class Procure:
         return self._case.add(execution, declared=declared, references=references)
 
     def _drive(
-        self, backend: Provisioned, source: SampleSource, scenario: Scenario, probes: Sequence[Probe] = ()
+        self,
+        backend: Provisioned,
+        source: SampleSource,
+        scenario: Scenario,
+        instruments: Instruments | None = None,
     ) -> Run:
+        instruments = instruments or Instruments.of(backend.device)
         try:
             run = self._driver(backend.loaded, scenario)(
                 backend.loaded,
                 source,
                 scenario,
                 progress=self._progress,
-                probes=probes,
+                probes=instruments.probes,
                 limits=self._limits,
             )
         finally:
@@ -316,6 +326,7 @@ class Procure:
                 self._progress.done()
         # Once for all: what a candidate raises may hold a key, and is recorded.
         run.log.errors = {query: redacted(text) for query, text in run.log.errors.items()}
+        run = _with_readings(run, instruments)
         backend.hung = backend.hung or run.hung
         # Of what is no pipeline nobody here has timed a stage; it would be the candidate's own word.
         told = run.log.stages
@@ -327,12 +338,12 @@ class Procure:
         return measured_part(run, scenario)
 
     def _driver(self, loaded: LoadedBackend, scenario: Scenario) -> Callable[..., Run]:
-        """Pick the driver: an endpoint's requests are sent from processes of their own, without a journal."""
+        """Pick the driver: an endpoint's requests are sent from processes of their own."""
+        journal = self._journals(self._case.candidate, scenario) if self._journals else None
         if isinstance(loaded, LoadedEndpoint):
             from .driver.endpoint.drive import drive as drive_endpoint  # noqa: PLC0415 - needs an extra
 
-            return drive_endpoint
-        journal = self._journals(self._case.candidate, scenario) if self._journals else None
+            return partial(drive_endpoint, journal=journal)
         return partial(drive, journal=journal)
 
     def _execution(
@@ -358,6 +369,16 @@ class Procure:
         if key not in self._scores:
             self._scores[key] = (log, score((log,), self._slice, scorer))
         return self._scores[key][1]
+
+
+def _with_readings(run: Run, instruments: Instruments) -> Run:
+    """Put what was read of the device beside what was seen of the harness."""
+    seen, conditions = run.audit, dict(run.conditions)
+    if instruments.energy:
+        conditions["energy"] = instruments.energy
+    if instruments.gpus or instruments.unseen:
+        seen = replace(seen, gpus=instruments.seen(), gpus_unseen=instruments.unseen)
+    return replace(run, audit=seen, conditions=conditions)
 
 
 def _served(candidate: Candidate, scenario: Scenario) -> Scenario:

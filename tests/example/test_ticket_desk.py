@@ -97,8 +97,9 @@ def test_q4_1_blocks_are_read_as_scale_minimum_and_halves(desk):
     assert read[0, 16:].tolist() == [0.5 * (15 - half) - 1 for half in range(16)]
 
 
-@pytest.mark.parametrize(("right", "accepted"), [(140, True), (68, False)])
+@pytest.mark.parametrize(("right", "accepted"), [(139, True), (135, True), (52, False)])
 def test_the_bar_on_exact_copies_decides_what_was_measured(right, accepted):
-    bounds = stats.share_bounds(right, 150, confidence=0.95)
-    assert (bounds.low >= 0.85) is accepted
-    assert (bounds.high < 0.85) is not accepted
+    candidates = 3  # any of them may be awarded, so each has a third of the risk
+    bounds = stats.share_bounds(right, 150, confidence=1 - 0.05 / candidates)
+    assert (bounds.low >= 0.8) is accepted
+    assert (bounds.high < 0.8) is not accepted
