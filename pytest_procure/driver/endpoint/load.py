@@ -201,9 +201,10 @@ class Load:
         self._received[query] += connection.received
         connection.close()
         self._all.discard(connection)
-        again = connection.is_unread and self._again(query)
-        retried = again or (failure is Failure.RESET and self._retry(query, stamp, None))
-        if not retried:
+        if connection.is_unread:  # it was never taken, on a connection that was to be kept; latency runs on
+            self.resent, self.keeps = self.resent + 1, False
+            self._waiting.appendleft(query)
+        elif failure is not Failure.RESET or not self._retry(query, stamp, None):
             self._fail(query, failure, text, stamp)
         self._open()
         self._check_over()
@@ -243,8 +244,7 @@ class Load:
         else:
             connection.close()
             self._all.discard(connection)
-            if self._waiting:
-                self._open()
+            self._open()
         if not retried:
             self._concluded(query, stamp)
         if not self._under_way:
@@ -275,13 +275,6 @@ class Load:
         self._retries[query] = tried + 1
         heapq.heappush(self._later, (stamp + pause, query))
         self._set_alarm()
-        return True
-
-    def _again(self, query: int) -> bool:
-        """Send a query again that a server never took, which closed a kept connection. Latency runs on."""
-        self.resent += 1
-        self.keeps = False
-        self._waiting.appendleft(query)
         return True
 
     def _fail(self, query: int, failure: Failure, text: str, stamp: int) -> None:
