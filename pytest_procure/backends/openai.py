@@ -12,7 +12,7 @@ from pytest_procure.errors import DataError, DeclarationError, ProvisionError, u
 
 from . import chat
 from .endpoints.loaded import LoadedHttp, checked_sending
-from .endpoints.target import checked_headers, parse_url, refuse_proxy, secret, target_at
+from .endpoints.target import check_url, checked_headers, parse_url, refuse_proxy, secret, target_at
 
 Kind = Literal["chat", "completions", "embeddings"]
 
@@ -56,7 +56,7 @@ class OpenAIEndpoint:
 
     def __post_init__(self) -> None:
         what = "an OpenAIEndpoint"
-        parse_url(self.url, what=what)
+        check_url(self.url, what=what)
         if self.kind not in _PATHS:
             raise DeclarationError(unknown("kind of OpenAIEndpoint", str(self.kind), _PATHS))
         if not isinstance(self.model, str) or not self.model:

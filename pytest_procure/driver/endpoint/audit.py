@@ -24,6 +24,8 @@ if TYPE_CHECKING:  # it takes the extra [endpoint], which whoever reads an audit
 CPU_SHARE = 0.9
 #: All connections in use, and queries waiting, for more of the time than this is worth telling.
 PINNED_SHARE = 0.01
+#: A server that writes more bytes than this into its log in a run is said to flood it.
+LOG_FLOOD = 16 << 20
 #: Tokens that the endpoint reports over those that the buyer counts: a tokenizer of another version may
 #: differ by a hundredth or two.
 REPORTED_MORE = 1.05
@@ -55,6 +57,10 @@ class EndpointAudit(Audit):
     unasked_for: int = 0  # connections on which bytes came that nothing had asked for
     pinned_share: float = 0.0  # of the window, all connections in use and queries waiting
     retried: int = 0  # attempts beyond the first
+    keeps_connections: bool = True  # the server, as it says
+    resent: int = 0  # requests sent again: the server closed a kept connection before it took them
+    server_log_bytes: int = 0  # that a server which was started for the run wrote in it
+    server_log_kept: int = 0  # of all that it writes, at most
     reported_tokens: int | None = None  # of the outputs that the buyer counted the tokens of
     counted_tokens: int | None = None  # by the buyer's own count
 
@@ -127,7 +133,23 @@ class EndpointAudit(Audit):
             )
         if self.unasked_for:
             told.append(f"on {self.unasked_for:,} connections came bytes that no request had asked for")
-        return (*told, *self._gpu_notes())
+        return (*told, *self._of_the_server(), *self._gpu_notes())
+
+    def _of_the_server(self) -> list[str]:
+        """Tell how the server treated its connections and its log."""
+        told = []
+        if not self.keeps_connections:
+            again = f"; {self.resent:,} had to be sent again" if self.resent else ""
+            told.append(
+                "the server closed connections that it had said it would keep, so each request got one of "
+                f"its own{again}"
+            )
+        if self.server_log_bytes > max(self.server_log_kept, LOG_FLOOD):
+            told.append(
+                f"its server flooded its log: {self.server_log_bytes:,} bytes in this run, of which at most "
+                f"{self.server_log_kept:,} are kept"
+            )
+        return told
 
     @property
     def _overcharged(self) -> bool:
@@ -153,6 +175,7 @@ def endpoint_audit(  # noqa: PLR0913 - what was seen on all sides of the window
     lost: Sequence[str],
     worked: Worked,
     limits: Limits,
+    server_log: tuple[int, int] = (0, 0),
 ) -> EndpointAudit:
     """Judge the load processes by their reports, the send lag by its column, and the rest by the log."""
     cpu = sum(report["cpu_ns"] for report in reports)
@@ -198,6 +221,10 @@ def endpoint_audit(  # noqa: PLR0913 - what was seen on all sides of the window
         connections_closed_early=int(np.count_nonzero(log.wire.failure == Failure.RESET)),
         pinned_share=max((r["pinned_ns"] / max(1, r["window_ns"]) for r in reports), default=0.0),
         retried=int(log.wire.retries.sum()),
+        keeps_connections=all(report["keeps"] for report in reports),
+        resent=sum(report["resent"] for report in reports),
+        server_log_bytes=server_log[0],
+        server_log_kept=server_log[1],
         reported_tokens=reported,
         counted_tokens=counted,
     )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import socket
 import ssl
+import struct
 import time
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,9 @@ if TYPE_CHECKING:  # a connection belongs to a load: the import at run time goes
 
 #: Most bytes of one read.
 _READ = 64 << 10
+#: The head of Linux's `struct tcp_info`: its state, and at byte 24 the segments sent and not acknowledged.
+_TCP_INFO = struct.Struct("=B23xI")
+_TCP_CLOSE = 7
 _WANTS = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
 
 now = time.perf_counter_ns
@@ -41,10 +45,12 @@ class Connection:
         "freed",
         "head_size",
         "is_closed",
+        "is_unread",
         "load",
         "message",
         "query",
         "received",
+        "requests",
         "stamp",
     )
 
@@ -53,6 +59,8 @@ class Connection:
         self.load = load
         self.message = Message()
         self.is_closed = False
+        self.is_unread = False  # closed by a server that never took the last request, after it took others
+        self.requests = 0
         self.query = -1  # none is on its way
         self.deadline = 0
         self.freed = 0  # when it last became free
@@ -72,6 +80,7 @@ class Connection:
             self.message.fresh()
             self.received = self.head_size = 0
             self._is_fresh = True
+        self.requests += 1
         try:
             sent = self._send(data)
         except _WANTS:
@@ -159,6 +168,8 @@ class Connection:
 
     def _ended(self, *, cleanly: bool) -> None:
         """Judge what the end of the connection means."""
+        if self.query >= 0 and not self.received and self.requests > 1:
+            self.is_unread = not cleanly or _is_unread(self._socket)
         self.is_closed = True
         self._loop.close(self._socket)
         self.stamp = now()
@@ -184,3 +195,16 @@ class SecureConnection(Connection):
         while not self.is_closed and super().readable():
             pass
         return False
+
+
+def _is_unread(ended: socket.socket) -> bool:
+    """Whether a server had closed a socket when the request came (Linux).
+
+    Then its kernel answers the request with a reset, behind the end or in place of it, or has not
+    acknowledged it yet. A server that took the request and closed afterwards is no such case.
+    """
+    if not hasattr(socket, "TCP_INFO"):
+        return False
+    told = ended.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _TCP_INFO.size)
+    state, unacknowledged = _TCP_INFO.unpack(told)
+    return bool(state == _TCP_CLOSE or unacknowledged)

@@ -25,6 +25,7 @@ from pytest_procure.telemetry.sampling import Probe, Sampler, sampling
 from .audit import endpoint_audit
 from .copying import Copy
 from .crew import Crew
+from .host import Host
 from .outcome import request_log
 from .plan import Plan
 
@@ -42,6 +43,7 @@ class _Looks:
     plan: Plan
     progress: Progress | None
     copy: Copy | None
+    host: Host
 
     @property
     def every(self) -> float:
@@ -95,19 +97,20 @@ def drive(  # noqa: PLR0913 - who is driven, over what, and who looks on
     wall_limit = time.perf_counter_ns() + scenario.wall_limit.ns
     if not len(source):
         raise DataError("the dataset slice is empty; expected at least one sample")
+    host = Host(backend)
     refuse_proxy(backend.target)
     plan = Plan(backend, source, scenario)
     try:
         copy = None if journal is None else Copy(journal, plan)
         crew = Crew(plan.asked(), plan.descriptors)
         try:
-            window = _open(plan, crew, wall_limit, _Looks(plan, progress, copy), probes)
+            window = _open(plan, crew, wall_limit, _Looks(plan, progress, copy, host), probes)
         except ProvisionError:
             if copy is not None:
                 copy.forget()
             raise
         else:
-            return _run(plan, crew, window, limits)
+            return _run(plan, crew, window, limits, host)
         finally:
             crew.close()
     finally:
@@ -119,9 +122,15 @@ def _open(plan: Plan, crew: Crew, wall_limit: int, looks: _Looks, probes: Sequen
     window = _Window(Readings.take())
     begun = time.perf_counter_ns()
     try:
-        if not crew.wait("ready", poll=0.1, keep_on=lambda: time.perf_counter_ns() < wall_limit):
+        if not crew.wait(
+            "ready",
+            poll=0.1,
+            keep_on=lambda: time.perf_counter_ns() < wall_limit and not looks.host.ended(),
+        ):
             crew.check_ready()
-            window.stopped = f"the warm-up was not over at the wall limit of {plan.scenario.wall_limit}"
+            window.stopped = looks.host.ended() or (
+                f"the warm-up was not over at the wall limit of {plan.scenario.wall_limit}"
+            )
             window.origin = time.perf_counter_ns()
             return window
         window.warmup_ns = time.perf_counter_ns() - begun
@@ -158,6 +167,7 @@ def _watch(plan: Plan, crew: Crew, origin: int, wall_limit: int, looks: _Looks) 
         elif now >= deadline + int(_POLL * 1e9):
             since = "the last request was due" if paced else "the last answer"
             reason = f"answers were still missing {drain} after {since}"
+        reason = reason or looks.host.ended()
         return not reason
 
     whole = crew.wait("over", poll=looks.every, keep_on=keep_on)
@@ -165,12 +175,13 @@ def _watch(plan: Plan, crew: Crew, origin: int, wall_limit: int, looks: _Looks) 
     return "" if whole else reason or "a load process was lost"
 
 
-def _run(plan: Plan, crew: Crew, window: _Window, limits: Limits) -> Run:
+def _run(plan: Plan, crew: Crew, window: _Window, limits: Limits, host: Host) -> Run:
     """Collect what the load processes have left."""
     ended = time.perf_counter_ns()
     crew.stop(_GRACE_NS + _GRACE_EACH_NS * plan.rows)
     reports = [worker.said["done"] for worker in crew.workers if "done" in worker.said]
     texts = [worker.said.get("done", {}).get("texts", []) for worker in crew.workers]
+    endings = host.endings()
     log = request_log(plan, texts, window.stopped, ended - window.origin)
     told = endpoint_audit(
         log,
@@ -181,13 +192,16 @@ def _run(plan: Plan, crew: Crew, window: _Window, limits: Limits) -> Run:
         lost=crew.gone() if window.origin else [],
         worked=Worked(sampling_ns=window.sampler.cpu_ns if window.sampler else None),
         limits=limits,
+        server_log=host.log_bytes(),
     )
+    conditions = _conditions(plan, crew, reports) | {"repeated": repeat_share(log.samples)}
     return Run(
         log=log,
         audit=told,
-        conditions=_conditions(plan, crew, reports) | {"repeated": repeat_share(log.samples)},
+        conditions=conditions | host.conditions(),
         interrupted=window.interrupted,
         warmup_ns=window.warmup_ns,
+        endings=endings,
         origin_ns=window.origin,
     )
 

@@ -27,6 +27,8 @@ from .settle import Settler
 from .traffic import Traffic
 
 _SWEEP_NS = 10_000_000
+#: A server that closes a connection so soon after an answer on it keeps none, whatever it says.
+_AT_ONCE_NS = 20_000_000
 #: Answers between two sweeps up to which there is time to read some.
 _CALM = 20
 _FOREVER = 2**63 - 1
@@ -51,6 +53,8 @@ class Load:
         self.is_over = False
         self.lateness: list[int] = []  # ns, of each sweep
         self.unasked_for = 0  # connections on which bytes came that nothing had asked for
+        self.keeps = True  # the server keeps connections, as far as was seen
+        self.resent = 0  # queries sent again, because the server closed a kept connection as they were sent
         self.pinned_ns = 0  # time in which queries waited because all connections were in use
         self.origin = 0
         self._requests = requests
@@ -217,7 +221,7 @@ class Load:
             connection.send(request)
             return
         connection.query = -1
-        self._freed(connection, stamp)
+        self._let_go(connection, stamp)
         self._concluded(query, stamp)
         if not self._under_way:
             self._check_over()
@@ -231,8 +235,11 @@ class Load:
         query, stamp = connection.query, connection.stamp
         self._received[query] += connection.received
         self.pool.drop(connection)
-        retried = failure is Failure.RESET and self._retry(query, stamp, None)
-        if not retried:
+        if connection.is_unread:  # it was never taken; latency runs on
+            self.resent += 1
+            self.keep_none()
+            self._waiting.appendleft(query)
+        elif failure is not Failure.RESET or not self._retry(query, stamp, None):
             self._fail(query, failure, text, stamp)
         self._open()
         self._check_over()
@@ -245,6 +252,13 @@ class Load:
     def lost(self, connection: Connection) -> None:
         """A connection was closed while nothing was under way on it."""
         self.pool.drop(connection)
+        if connection.requests and connection.stamp - connection.freed < _AT_ONCE_NS:
+            self.keep_none()
+
+    def keep_none(self) -> None:
+        """Send each request on a connection of its own from now on."""
+        self.keeps = False
+        self._eager_total = 0
 
     def _take_over(self, connection: Connection, *, cut: bool) -> None:
         query, stamp = connection.query, connection.stamp
@@ -263,15 +277,22 @@ class Load:
             self.settler.add(answer, message.buffered)
         connection.query = -1
         if keeping:
-            self._freed(connection, stamp)
+            self._let_go(connection, stamp)
         else:
             self.pool.drop(connection)
-            if self._waiting:
-                self._open()
+            self._open()
         if not retried:
             self._concluded(query, stamp)
         if not self._under_way:
             self._check_over()
+
+    def _let_go(self, connection: Connection, stamp: int) -> None:
+        """Take the next query on a connection that has answered, if the server is to be believed."""
+        if self.keeps:
+            self._freed(connection, stamp)
+        else:
+            self.pool.drop(connection)
+            self._open()
 
     def _freed(self, connection: Connection, stamp: int) -> None:
         connection.freed = stamp

@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pytest_procure.backends.endpoints import readers
-from pytest_procure.backends.endpoints.failure import UNANSWERED, Failure
+from pytest_procure.backends.endpoints.failure import UNANSWERED, Failure, line
 from pytest_procure.driver.log import Int64, RequestLog, Status, Wire
 
 from .columns import SIZE
@@ -41,11 +40,13 @@ def request_log(plan: Plan, texts: Sequence[Sequence[str]], stopped: str, window
     if not plan.is_paced:  # what never became due has waited since the last that did
         scheduled = np.maximum.accumulate(np.maximum(scheduled, 0))
     good = columns["good"] == 1
-    answers = _answers(plan, columns, rows, good)
+    answers, unread = _answers(plan, columns, rows, good)
     status = np.where(good, np.uint8(Status.OK), _STATUS[columns["failure"]])
+    for place, trouble in unread.items():
+        status[place] = Status.ERROR if trouble else Status.EMPTY
     base = sent if plan.scenario.name == "offline" else scheduled
     status[good & (ended - base > plan.scenario.timeout.ns)] = Status.TIMEOUT
-    errors = _errors(columns, rows, texts)
+    errors = _errors(columns, rows, texts) | {at: text for at, text in unread.items() if text}
     per = plan.scenario.samples_per_query
     if per > 1:
         scheduled, sent, ended = _together(scheduled, sent, ended, per)
@@ -103,10 +104,16 @@ def _worst(status: NDArray[np.uint8], per: int) -> NDArray[np.uint8]:
     return found
 
 
-def _answers(plan: Plan, columns: dict[str, Any], rows: Rows, good: NDArray[np.bool_]) -> list[Any]:
-    """Read the outputs; those that a process which was killed has not written out are no longer `good`."""
+def _answers(
+    plan: Plan, columns: dict[str, Any], rows: Rows, good: NDArray[np.bool_]
+) -> tuple[list[Any], dict[int, str]]:
+    """Read the outputs; those that a process which was killed has not written out are no longer `good`.
+
+    With them goes of which rows no output could be made, and why ("": there is nothing).
+    """
     stores = Stores(plan.output_stores, "u1")
     answers: list[Any] = [None] * rows.count
+    unread: dict[int, str] = {}
     starts = columns["output_start"]
     needed = rows.needed_from(starts, good)
     for number, piece in enumerate(rows.pieces()):
@@ -116,12 +123,22 @@ def _answers(plan: Plan, columns: dict[str, Any], rows: Rows, good: NDArray[np.b
             size = SIZE.unpack_from(store, first)[0] if first + SIZE.size <= len(store) else len(store)
             first += SIZE.size
             if first + size <= len(store):
-                data = store[first : first + size].tobytes()
-                answers[piece.start + place] = readers.output(plan.target.reader, data)
+                at = piece.start + place
+                answers[at], trouble = _output(plan, store[first : first + size].tobytes())
+                if answers[at] is None:
+                    unread[at] = trouble
             else:
                 good[piece.start + place] = False
         stores.give_back_before(needed[number])
-    return answers
+    return answers, unread
+
+
+def _output(plan: Plan, data: bytes) -> tuple[Any, str]:
+    """Make an output of what was kept of an answer, or say why that fails."""
+    try:
+        return plan.output(data), ""
+    except Exception as error:  # noqa: BLE001 - the buyer's own `decode=` may raise anything
+        return None, line(f"decoding its answer raised {type(error).__name__}: {error}")
 
 
 def _counted(count: Callable[[str], int] | None, answers: list[Any]) -> Int64:

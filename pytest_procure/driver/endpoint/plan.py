@@ -29,6 +29,7 @@ class Plan:
         self.scenario = scenario
         self.sending = backend.sending
         self.target = backend.target
+        self.output = backend.output
         self.run = f"procure-{os.urandom(4).hex()}"  # begins the ids of its requests
         self.queries = queries(scenario, len(source))
         self.rows = self.queries * scenario.samples_per_query  # requests

@@ -20,15 +20,18 @@ from pytest_procure.backends.endpoints.failure import line
 from pytest_procure.backends.endpoints.target import Target
 
 from . import columns
+from .alarm import Alarm
 from .dial import Dialler
 from .load import Load
-from .loop import Loop
+from .loop import EDGE, Loop
 from .settle import Settler
 from .talk import requests_of
 from .traffic import Traffic
 
 _NOWHERE = "/dev/null"
 _MOST_WARM = 256
+#: After the warm-up: a server that closes connections as soon as it has answered is seen to do so.
+_IDLE_NS = 30_000_000
 
 
 def main() -> None:
@@ -84,6 +87,8 @@ def _run(asked: dict[str, Any]) -> None:
                 "lateness_ns": sorted(load.lateness),
                 "opened": load.pool.opened,
                 "unasked_for": load.unasked_for,
+                "keeps": load.keeps,
+                "resent": load.resent,
                 "pinned_ns": load.pinned_ns,
             }
         }
@@ -158,12 +163,15 @@ def _warm_up(
         if not load.is_over:
             first.begin(time.perf_counter_ns())
             loop.run(lambda: first.is_over or load.is_over)
+            _stay_idle(loop, load)
         first.stop()
         settler.finish()
         os.close(nowhere)
         calls = sum(sent >= 0 for sent in table["sent"])
         failures = calls - sum(table["good"])
         load.pool.adopt(first.pool)
+        if not first.keeps:
+            load.keep_none()
         took = [ended - sent for ended, sent in zip(table["ended"], table["sent"], strict=True) if ended >= 0]
         if took and traffic.concurrency is None:
             wanted = int(1.5 * asked["rate"] * sum(took) / len(took) * 1e-9) + 4
@@ -172,6 +180,16 @@ def _warm_up(
     except OSError:
         failures += 1  # it will fail in the run, where it counts
     return {"calls": calls, "failures": failures, "connections": len(load.pool.every)}
+
+
+def _stay_idle(loop: Loop, load: Load) -> None:
+    """Let nothing be asked for a moment."""
+    alarm, rung = Alarm(), [False]
+    loop.watch(alarm.fd, lambda: rung.append(True), EDGE)
+    alarm.set(time.perf_counter_ns() + _IDLE_NS)
+    loop.run(lambda: rung[-1] or load.is_over)
+    loop.forget(alarm.fd)
+    alarm.close()
 
 
 def _scratch(items: list[int]) -> columns.Columns:
