@@ -13,6 +13,7 @@ from pytest_procure.candidates import checked_name, checked_text
 from pytest_procure.errors import DataError, DeclarationError
 
 from .digests import Column
+from .judge import Judge
 from .lazy import Lazy
 from .loading import Loading
 from .scorers import CorpusMetric, Declared, DeclaredCorpus, Scorer, corpus_metrics, scorer_of, scorers
@@ -163,6 +164,15 @@ class Dataset(Loading):
                 )
         return cls.from_arrays(name, **columns, **stated)  # type: ignore[return-value]  # nobody derives from it
 
+    @property
+    def judges(self) -> dict[str, Judge]:
+        """The language models among its scorers, by metric."""
+        return {
+            metric: scorer.function
+            for metric, scorer in self.scorers.items()
+            if isinstance(scorer.function, Judge)
+        }
+
     def __len__(self) -> int:
         """Count samples."""
         return len(self.inputs)
@@ -231,6 +241,10 @@ def _stages(
                 f"dataset `{dataset}` has {count} inputs but {len(references)} {what}; expected one for each"
             )
         _refuse_missing(references, what=f"reference of stage `{stage}`", dataset=dataset)
+        if isinstance(pair[1], Judge):
+            raise DeclarationError(
+                f"`stages[{stage!r}]` of dataset `{dataset}` is scored by a judge; a judge scores the whole"
+            )
         found[stage] = StageLabels(references, scorer_of(pair[1], f"stage.{stage}.quality"))
     return found
 

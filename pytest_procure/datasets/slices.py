@@ -94,6 +94,10 @@ class DatasetSlice:
         told: dict[str, Any] = {} if self.weights is None else {"weights": dict(self.weights)}
         if data.stages:
             told["stage_labels"] = self._stage_digests
+        if judges := data.judges:
+            told["judges"] = {metric: judge.describe() for metric, judge in judges.items()}
+            found = {metric: judge.found() for metric, judge in judges.items()}
+            told["judged"] = {metric: each for metric, each in found.items() if each is not None}
         return told | {
             "name": data.name,
             "version": data.version,

@@ -38,6 +38,7 @@ def sealed_slice(chosen: DatasetSlice, salt: bytes) -> SealedSlice:
     """Write a slice as plain data, its items by salted digest. Raises `DataError` where one has no digest."""
     about = chosen.describe()
     about.pop("digest")  # unsalted: of a slice of one item it would tell which
+    about.pop("judged", None)  # found in a run
     leaves = [leaf(salt, item) for item in item_digests(chosen.inputs, chosen.references)]
     functions: dict[str, Any] = {name: scorer.function for name, scorer in chosen.dataset.scorers.items()}
     functions |= {f"corpus.{name}": function for name, function in chosen.dataset.corpus.items()}
