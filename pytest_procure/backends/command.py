@@ -26,7 +26,8 @@ from .protocol import Answer
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 #: A secret on a command line is seen by every user of the machine, and would stand in the report.
-_SECRET = re.compile(r"(?i)(api[-_]?key|token|secret|passw|credential)")
+#: `--max-tokens` and `tokenizer.json` are none.
+_SECRET = re.compile(r"(?i)(api[-_]?key|token(?!s|iz)|secret|passw|credential)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,22 +51,8 @@ class Command:
     name: str = ""
 
     def __post_init__(self) -> None:
-        listed = self.arguments
-        if isinstance(listed, str) or not listed or not all(isinstance(each, str) for each in listed):
-            raise DeclarationError(f"`Command({listed!r})`; expected a list, as in ['./vendor', '--serve']")
-        for each in listed:
-            if _SECRET.search(each):
-                shown = each.partition("=")[0]
-                raise DeclarationError(
-                    f"argument `{shown}` of Command looks like a secret, which everybody on the machine can "
-                    "read; pass it by `environment=['NAME_OF_THE_VARIABLE']`"
-                )
-        if isinstance(self.environment, str) or not all(
-            isinstance(each, str) and _VARIABLE.fullmatch(each) for each in self.environment
-        ):
-            raise DeclarationError(
-                f"`environment={self.environment!r}` of Command; expected names of variables, not values"
-            )
+        checked_arguments(self.arguments, what="Command")
+        checked_names(self.environment, what="Command")
         for what in ("timeout", "start_timeout"):
             if duration(getattr(self, what), what=what).number <= 0:
                 raise DeclarationError(f"`{what}={getattr(self, what)}` of Command; expected longer than 0")
@@ -74,7 +61,7 @@ class Command:
 
     def load(self, base: Path) -> LoadedCommand:
         """Start the program. Raises `ProvisionError` where it is not there, or ends at once."""
-        program = _program(base, self.arguments[0])
+        program = program_file(base, self.arguments[0])
         process = Process(
             [str(program), *self.arguments[1:]],
             folder=base,
@@ -140,12 +127,33 @@ class LoadedCommand:
         self._process.close()
 
 
-def _program(base: Path, name: str) -> Path:
+def checked_arguments(listed: Sequence[str], *, what: str) -> None:
+    """Refuse what is no program with its arguments, and secrets among them. Raises `DeclarationError`."""
+    if isinstance(listed, str) or not listed or not all(isinstance(each, str) for each in listed):
+        raise DeclarationError(f"`{what}({listed!r})`; expected a list, as in ['./vendor', '--serve']")
+    for each in listed:
+        if _SECRET.search(each):
+            shown = each.partition("=")[0]
+            raise DeclarationError(
+                f"argument `{shown}` of {what} looks like a secret, which everybody on the machine can "
+                "read; pass it by `environment=['NAME_OF_THE_VARIABLE']`"
+            )
+
+
+def checked_names(names: Sequence[str], *, what: str) -> None:
+    """Refuse what are no names of variables. Raises `DeclarationError`."""
+    if isinstance(names, str) or not all(
+        isinstance(each, str) and _VARIABLE.fullmatch(each) for each in names
+    ):
+        raise DeclarationError(f"`environment={names!r}` of {what}; expected names of variables, not values")
+
+
+def program_file(base: Path, name: str) -> Path:
     if "/" in name:
         found = base / name
         if not found.is_file():
             raise ProvisionError(f"there is no program `{name}`; paths start at the conftest's folder")
-        return found.resolve()
+        return found.absolute()  # not what a link points at: an interpreter's own environment lies beside it
     there = shutil.which(name)
     if there is None:
         raise ProvisionError(

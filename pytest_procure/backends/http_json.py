@@ -13,7 +13,7 @@ import numpy as np
 from pytest_procure.errors import DataError, DeclarationError
 
 from .endpoints.loaded import LoadedHttp, checked_sending
-from .endpoints.target import checked_headers, parse_url, refuse_proxy, secret, target_at
+from .endpoints.target import check_url, checked_headers, parse_url, refuse_proxy, secret, target_at
 from .openai import certificates, need_extra
 
 #: Stands for the sample in a template.
@@ -45,7 +45,7 @@ class HttpJson:
 
     def __post_init__(self) -> None:
         what = "an HttpJson"
-        parse_url(self.url, what=what)
+        check_url(self.url, what=what)
         try:
             json.dumps(self.template, allow_nan=False)
         except (TypeError, ValueError) as error:

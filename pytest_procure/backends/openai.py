@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Literal
 from pytest_procure.errors import DataError, DeclarationError, ProvisionError, unknown
 
 from .endpoints.loaded import LoadedHttp, checked_sending
-from .endpoints.target import checked_headers, parse_url, refuse_proxy, secret, target_at
+from .endpoints.target import check_url, checked_headers, parse_url, refuse_proxy, secret, target_at
 
 Kind = Literal["chat", "completions", "embeddings"]
 
@@ -55,7 +55,7 @@ class OpenAIEndpoint:
 
     def __post_init__(self) -> None:
         what = "an OpenAIEndpoint"
-        parse_url(self.url, what=what)
+        check_url(self.url, what=what)
         if self.kind not in _PATHS:
             raise DeclarationError(unknown("kind of OpenAIEndpoint", str(self.kind), _PATHS))
         if not isinstance(self.model, str) or not self.model:

@@ -42,12 +42,12 @@ class Process:
         self._gone = ""  # why nothing can be asked any more
         self._unread = b""
         self._errors: deque[bytes] = deque()
-        self._secrets = [os.environ[name] for name in variables if len(os.environ.get(name, "")) >= _SECRET]
+        self._secrets = secrets_of(variables)
         try:
             self._process = subprocess.Popen(  # noqa: S603 - the buyer names the program
                 arguments,
                 cwd=folder,
-                env=_environment(variables),
+                env=environment_of(variables),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
@@ -132,7 +132,7 @@ class Process:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
-        _wait_for(self._process.pid)
+        wait_for_group(self._process.pid)
         self._reader.join(_GRACE_S)
         for stream in (self._process.stdin, self._process.stdout, self._process.stderr):
             if stream is not None:
@@ -236,7 +236,7 @@ class Call:
         return self._process.give_up(why)
 
 
-def _wait_for(group: int) -> None:
+def wait_for_group(group: int) -> None:
     """Wait until nothing of a group runs that was told to end; what it had started is nobody's child here."""
     deadline = time.monotonic() + _GRACE_S
     for process in _running_of(group):
@@ -270,8 +270,14 @@ def ready(descriptor: int, event: int, deadline: float) -> bool:
         return bool(selector.select(max(0.0, deadline - time.monotonic())))
 
 
-def _environment(variables: Sequence[str]) -> dict[str, str]:
+def environment_of(variables: Sequence[str]) -> dict[str, str]:
+    """Give what a program gets of our environment: what it needs to run, and what is named."""
     missing = [name for name in variables if name not in os.environ]
     if missing:
         raise ProvisionError(f"the environment has no variable `{missing[0]}`, which the program is to get")
     return {name: os.environ[name] for name in (*_ALWAYS, *variables) if name in os.environ}
+
+
+def secrets_of(variables: Sequence[str]) -> list[str]:
+    """Give the values of variables that are long enough to be recognised where a program repeats them."""
+    return [os.environ[name] for name in variables if len(os.environ.get(name, "")) >= _SECRET]

@@ -15,6 +15,8 @@ from pytest_procure.errors import DeclarationError, ProvisionError
 #: Most bytes of one answer, and of its head; a server that sends more is cut off.
 MOST_BODY = 8 << 20
 MOST_HEAD = 64 << 10
+#: Stands for the port of a server that `Served` starts.
+OPEN_PORT = ":{port}"
 _PORTS = {"http": 80, "https": 443}
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110, a field name
 _NOT_OURS = {"host", "content-length", "transfer-encoding", "connection", "accept-encoding", "authorization"}
@@ -86,8 +88,18 @@ class Target:
         return cls(**{**plain, "headers": headers, "select": tuple(plain["select"])})
 
 
+def check_url(url: str, *, what: str) -> None:
+    """Check an address as it is declared: its port may be left open. Raises `DeclarationError`."""
+    parse_url(url.replace(OPEN_PORT, ":1", 1) if isinstance(url, str) else url, what=what)
+
+
 def parse_url(url: str, *, what: str) -> SplitResult:
     """Check an address. Raises `DeclarationError`; what it quotes holds no user name and no password."""
+    if isinstance(url, str) and OPEN_PORT in url:
+        raise DeclarationError(
+            f"the URL of {what} leaves its port open, which only a server that is started here can fill; "
+            "expected `Served([...], ...)` around it, or a port"
+        )
     try:
         split = urlsplit(url)
         port, host = split.port, split.hostname
@@ -136,7 +148,7 @@ def refuse_proxy(target: Target) -> None:
 
     A proxy's time would be measured as the candidate's. This machine's own addresses never take one.
     """
-    if _is_own(target.host):
+    if is_own(target.host):
         return
     proxies = getproxies_environment()
     chosen = target.scheme if target.scheme in proxies else "all"
@@ -148,7 +160,8 @@ def refuse_proxy(target: Target) -> None:
         )
 
 
-def _is_own(host: str) -> bool:
+def is_own(host: str) -> bool:
+    """Whether a host is this machine by its own name for itself."""
     try:
         return ip_address(host).is_loopback
     except ValueError:

@@ -23,6 +23,8 @@ if TYPE_CHECKING:  # it takes the extra [endpoint], which whoever reads an audit
 CPU_SHARE = 0.9
 #: All connections in use, and queries waiting, for more of the time than this is worth telling.
 PINNED_SHARE = 0.01
+#: A server that writes more bytes than this into its log in a run is said to flood it.
+LOG_FLOOD = 16 << 20
 #: A backlog has grown when it is longer by more than an endpoint may well serve side by side, and more than
 #: what comes in while any machine between here and there is busy with something else.
 _AT_ONCE, _HICCUP_S = 8, 0.05
@@ -50,6 +52,8 @@ class EndpointAudit(Audit):
     unasked_for: int = 0  # connections on which bytes came that nothing had asked for
     pinned_share: float = 0.0  # of the window, all connections in use and queries waiting
     retried: int = 0  # attempts beyond the first
+    server_log_bytes: int = 0  # that a server which was started for the run wrote in it
+    server_log_kept: int = 0  # of all that it writes, at most
 
     def faults(self, tightest_bar_ns: int | None = None) -> tuple[str, ...]:
         """Tell the harness's own faults, each with its mend. `tightest_bar_ns`: the least latency bar."""
@@ -112,6 +116,11 @@ class EndpointAudit(Audit):
             told.append(f"{self.retried:,} further attempts were made after a refusal or a broken connection")
         if self.connections_closed_early:
             told.append(f"{self.connections_closed_early:,} answers broke off: the connection was closed")
+        if self.server_log_bytes > max(self.server_log_kept, LOG_FLOOD):
+            told.append(
+                f"its server flooded its log: {self.server_log_bytes:,} bytes in this run, of which at most "
+                f"{self.server_log_kept:,} are kept"
+            )
         if self.unasked_for:
             told.append(f"on {self.unasked_for:,} connections came bytes that no request had asked for")
         return tuple(told)
@@ -136,6 +145,7 @@ def endpoint_audit(  # noqa: PLR0913 - what was seen on all sides of the window
     lost: Sequence[str],
     worked: Worked,
     limits: Limits,
+    server_log: tuple[int, int] = (0, 0),
 ) -> EndpointAudit:
     """Judge the load processes by their reports, the send lag by its column, and the rest by the log."""
     cpu = sum(report["cpu_ns"] for report in reports)
@@ -180,6 +190,8 @@ def endpoint_audit(  # noqa: PLR0913 - what was seen on all sides of the window
         connections_closed_early=int(np.count_nonzero(log.wire.failure == Failure.RESET)),
         pinned_share=max((r["pinned_ns"] / max(1, r["window_ns"]) for r in reports), default=0.0),
         retried=int(log.wire.retries.sum()),
+        server_log_bytes=server_log[0],
+        server_log_kept=server_log[1],
     )
 
 

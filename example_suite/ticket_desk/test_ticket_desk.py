@@ -1,0 +1,15 @@
+"""Which model to put behind the support desk: it copies the reference number out of each ticket."""
+
+import pytest
+
+
+@pytest.mark.scenario("single_stream", count=150, warmup=3, timeout="30 s")
+@pytest.mark.dataset_slice("tickets")
+@pytest.mark.bar("quality.exact", at_least=0.85, design=0.93)
+@pytest.mark.bar("quality.well_formed", at_least=0.9, design=0.98)
+@pytest.mark.bar("ttft.p90", at_most="3 s")
+@pytest.mark.bar("tpot.p90", at_most="250 ms")
+@pytest.mark.bar("cost_per_accepted", at_most="0.00005 USD")
+def test_copies_the_number_while_the_agent_waits(procure):
+    """Does it copy the reference number out of each ticket, in its form, while the agent waits?"""
+    procure.run()

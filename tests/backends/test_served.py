@@ -1,0 +1,267 @@
+"""A server that is started for the run: real processes and ports, of which none is left."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from contract import refuses
+
+from pytest_procure.backends import Answer, Function, HttpJson, OpenAIEndpoint, Served
+from pytest_procure.errors import DeclarationError
+
+pytest.importorskip("httptools")
+HERE = Path(__file__).parent
+PATIENCE_S = 20
+CHAT = OpenAIEndpoint("http://127.0.0.1:{port}/v1", model="m")
+
+
+def declared(*more, endpoint=CHAT, port="{port}", **named):
+    named.setdefault("ready", "/health")
+    return Served([sys.executable, str(HERE / "stand_in.py"), port, *more], endpoint, **named)
+
+
+@pytest.fixture
+def serve(tmp_path):
+    """Start a stand-in; all are closed in the end."""
+    loaded = []
+
+    def start(*more, **named):
+        loaded.append(declared(*more, **named).load(tmp_path))
+        return loaded[-1]
+
+    yield start
+    for each in loaded:
+        each.close()
+
+
+def ended(pid):
+    """Wait for the end of a process; whether it came."""
+    try:
+        event = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return True
+    import select
+
+    found = select.select([event], [], [], PATIENCE_S)[0]
+    os.close(event)
+    return bool(found)
+
+
+def is_free(port):
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) != 0
+
+
+def test_a_server_is_started_asked_and_ended(serve):
+    loaded = serve()
+    assert loaded.predict(["hello you"]) == [Answer("HELLO YOU ", 2, 2)]
+    port = loaded.target.port
+    assert not is_free(port)
+    loaded.close()
+    loaded.close()
+    assert is_free(port)
+
+
+def test_the_port_is_given_as_a_variable_too(serve):
+    assert serve(port="env").predict(["a"]) == [Answer("A ", 1, 1)]
+
+
+@pytest.mark.parametrize(
+    "ready",
+    ["", "listening on", lambda url: url.startswith("http://127.0.0.1:")],
+    ids=["port", "line", "asked"],
+)
+def test_there_are_four_ways_to_say_that_it_is_ready(serve, ready):
+    assert serve(ready=ready).predict(["a"]) == [Answer("A ", 1, 1)]
+
+
+def test_any_endpoint_can_ask_it(serve):
+    asked = HttpJson("http://127.0.0.1:{port}/upper", output=("output",))
+    assert serve(endpoint=asked).predict(["a", "b"]) == ["A", "B"]
+
+
+@pytest.mark.parametrize(
+    ("fault", "named", "told"),
+    [
+        ("dies", {}, "ended with exit status 3 before it was ready"),
+        ("never", {}, "not ready within 0.5 s (GET /health answers 503), and was ended"),
+        ("deaf", {}, "nobody listens on port"),
+        ("", {"ready": "all is well"}, "its log does not say 'all is well'"),
+        ("", {"ready": lambda url: False}, "says no"),
+        ("", {"ready": lambda url: url / 0}, "raised TypeError"),
+    ],
+)
+def test_a_server_that_does_not_get_ready_is_told_and_ended(tmp_path, fault, named, told):
+    limit = "30 s" if fault == "dies" else "0.5 s"
+    child = tmp_path / "child"
+    offer = declared(f"fault={fault}", f"child={child}", start_timeout=limit, **named)
+    said = refuses(offer, tmp_path, told)
+    assert "its log" in said
+    assert all(ended(int(pid)) for pid in (child.read_text().split() if child.exists() else ()))
+
+
+def test_the_last_lines_of_a_server_that_dies_are_quoted_without_keys(tmp_path, monkeypatch):
+    monkeypatch.setenv("MODEL_KEY", "hunter2hunter2")
+    said = refuses(declared("fault=dies", environment=["MODEL_KEY"]), tmp_path, "no such key: (secret)")
+    assert "loading weights" in said
+    assert "hunter2" not in said
+
+
+def test_what_cannot_be_started_is_told(tmp_path):
+    refuses(Served(["./server"], CHAT), tmp_path, "no program `./server`")
+    (tmp_path / "server").write_text("no program")
+    (tmp_path / "server").chmod(0o755)
+    refuses(Served(["./server"], CHAT), tmp_path, "it cannot be started: Exec format error")
+    refuses(declared(files=["m.gguf"]), tmp_path, "no file `m.gguf`")
+    refuses(declared(log="no/such/folder.log"), tmp_path, "cannot be written")
+
+
+def test_a_server_that_dies_when_asked_is_told_and_comes_back_for_the_next_run(serve):
+    loaded = serve("fault=dies-asked", "after=1")
+    assert loaded.predict(["a"]) == [Answer("A ", 1, 1)]
+    for _ in range(2):
+        with pytest.raises(RuntimeError, match=r"exit status 3; it last wrote \"cannot allocate 12 GiB\""):
+            loaded.predict(["b"])
+    assert loaded.ending().by_candidate
+    loaded.begin()
+    assert loaded.ending() is None
+    assert loaded.predict(["c"]) == [Answer("C ", 1, 1)]
+    assert loaded.conditions()["server"]["starts"] == 2
+
+
+def test_a_server_that_somebody_killed_is_not_blamed(serve):
+    loaded = serve()
+    os.kill(children_of(loaded)[0], signal.SIGKILL)
+    with pytest.raises(RuntimeError, match="SIGKILL"):
+        loaded.predict(["a"])
+    assert not loaded.ending().by_candidate
+
+
+def test_a_server_dies_with_its_keeper(serve):
+    loaded = serve()
+    (server,) = children_of(loaded)
+    os.kill(loaded._server._keeper.pid, signal.SIGKILL)
+    assert ended(server)
+    assert not loaded.ending(patient=True).by_candidate
+
+
+def children_of(loaded):
+    keeper = loaded._server._keeper.pid
+    return list(map(int, Path(f"/proc/{keeper}/task/{keeper}/children").read_text().split()))
+
+
+@pytest.mark.parametrize("fault", ["", "TERM"])
+def test_nothing_that_it_started_is_left_not_even_in_sessions_of_their_own(serve, tmp_path, fault):
+    loaded = serve(f"fault={fault}", f"child={tmp_path / 'child'}")
+    pids = list(map(int, (tmp_path / "child").read_text().split()))
+    loaded.close()
+    assert all(ended(pid) for pid in pids)
+
+
+def test_what_a_server_left_behind_when_it_died_is_ended(serve, tmp_path):
+    loaded = serve("fault=dies-asked", "after=0", f"child={tmp_path / 'child'}")
+    with pytest.raises(RuntimeError, match="exit status 3"):
+        loaded.predict(["a"])
+    assert all(ended(int(pid)) for pid in (tmp_path / "child").read_text().split())
+
+
+@pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+def test_however_a_session_ends_its_server_ends(tmp_path, end):
+    code = (
+        "import sys, time; from pathlib import Path; from pytest_procure import OpenAIEndpoint, Served;"
+        f"offer = Served([sys.executable, {str(HERE / 'stand_in.py')!r}, '{{port}}', 'child=child'],"
+        "OpenAIEndpoint('http://127.0.0.1:{port}/v1', model='m'));"
+        "loaded = offer.load(Path()); print(loaded.target.port, flush=True); time.sleep(600)"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", code], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    ) as session:
+        port = int(session.stdout.readline())
+        session.send_signal(end)
+    assert all(ended(int(pid)) for pid in (tmp_path / "child").read_text().split())
+    assert is_free(port)
+
+
+def test_a_flooded_log_blocks_nobody_and_fills_no_disk(serve, tmp_path):
+    loaded = serve("fault=floods", log="server.log", log_bytes=1 << 17)
+    assert loaded.predict(["a"] * 3) == [Answer("A ", 1, 1)] * 3
+    loaded.close()
+    text = (tmp_path / "server.log").read_bytes()
+    assert len(text) <= (1 << 17) + 100
+    assert text.startswith(b"listening on")
+    assert b"bytes left out]" in text
+    written, kept = loaded.log_bytes
+    assert written > 3 * 40 * 600_000
+    assert kept == 1 << 17
+
+
+def test_the_log_is_digested_and_kept_whole_where_it_fits(serve, tmp_path):
+    import hashlib
+
+    loaded = serve(log="server.log")
+    loaded.close()
+    text = (tmp_path / "server.log").read_bytes()
+    told = loaded.conditions()["server"]["log"]
+    assert told == {"bytes": len(text), "sha256": hashlib.sha256(text).hexdigest()}
+
+
+def test_command_version_files_and_settings_are_disclosed_and_no_port_and_no_folder(serve, tmp_path):
+    (tmp_path / "m.gguf").write_bytes(b"weights")
+    loaded = serve(
+        str(tmp_path / "m.gguf"),
+        files=["m.gguf"],
+        version=[sys.executable, "--version"],
+        settings={"OMP_NUM_THREADS": "1"},
+    )
+    told = loaded.describe()
+    assert told["runtime"] == told["version"] == f"Python {sys.version.split()[0]}"
+    assert told["command"][1:] == [str(HERE / "stand_in.py"), "{port}", "m.gguf"]
+    assert told["files"][0]["bytes"] == 7
+    assert told["settings"] == {"OMP_NUM_THREADS": "1"}
+    assert told["url"] == "http://127.0.0.1:{port}/v1/chat/completions"
+    assert str(loaded.target.port) not in str(told)
+    assert str(tmp_path) not in str(told)
+
+
+def test_a_version_that_is_none_is_told(tmp_path):
+    refuses(declared(version=[sys.executable, "-c", "raise SystemExit(2)"]), tmp_path, "exit status 2")
+
+
+@pytest.mark.parametrize(
+    ("make", "told"),
+    [
+        (lambda: Served("server --port 1", CHAT), "expected a list"),
+        (lambda: Served(["server", "--api-key=abc"], CHAT), "looks like a secret"),
+        (lambda: Served(["server"], Function(print)), "expected an endpoint"),
+        (
+            lambda: Served(["server"], OpenAIEndpoint("http://127.0.0.1:80/v1", model="m")),
+            "expected the port",
+        ),
+        (lambda: Served(["server"], OpenAIEndpoint("http://a.example:{port}/v1", model="m")), "this machine"),
+        (lambda: Served(["server"], CHAT, ready=3), "expected a path"),
+        (lambda: Served(["server"], CHAT, start_timeout="0 s"), "longer than 0"),
+        (lambda: Served(["server"], CHAT, environment=["A=b"]), "not values"),
+        (lambda: Served(["server"], CHAT, settings={"MODEL_KEY": "abc"}), "looks like a secret"),
+        (lambda: Served(["server"], CHAT, settings={"N": 3}), "expected a text"),
+        (lambda: Served(["server"], CHAT, files="m.gguf"), "expected a list"),
+        (lambda: Served(["server"], CHAT, log_bytes=1), "65536 or more"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused_when_declared(make, told):
+    with pytest.raises(DeclarationError) as refusal:
+        make()
+    assert told in str(refusal.value)
+    assert "abc" not in str(refusal.value).replace("`", "")
+
+
+def test_arguments_about_tokens_are_no_secrets():
+    Served(["server", "--max-tokens=4", "--tokenizer", "tokenizer.json"], CHAT)
+
+
+def test_an_endpoint_whose_port_is_open_cannot_be_asked_alone(tmp_path):
+    with pytest.raises(DeclarationError, match="leaves its port open"):
+        CHAT.load(tmp_path)
