@@ -34,7 +34,7 @@ REQUANTISED = (
 def answering(model):
     """A server of the answering model."""
     return Served(
-        [sys.executable, "../ticket_desk/llm_server.py", str(model), "{port}", "2"],
+        [sys.executable, "../ticket_desk/llm_server.py", str(model), "{port}", "1"],
         OpenAIEndpoint(
             "http://127.0.0.1:{port}/v1",
             model="SmolLM2-135M-Instruct",
@@ -46,17 +46,17 @@ def answering(model):
     )
 
 
-def offer(name, retriever, precision, model, price, **stated):
+def offer(name, retriever, reranker, model, prices, **stated):
     """One offer: three stages, each with a price of its own."""
-    prices = [RequestPrice(f"{each} USD", source=f"offer of {name}", date="2026-11-20") for each in price]
+    each = [RequestPrice(f"{price} USD", source=f"offer of {name}", date="2026-11-20") for price in prices]
     return Candidate(
         name,
-        hardware="two CPU cores of the machine that measured",
+        hardware="one CPU core of the machine that measured",
         backend=Pipeline(
             [
-                Stage("retrieve", retriever, price=prices[0]),
-                Stage("rerank", Reranker(precision), takes=question_and_found, price=prices[1]),
-                Stage("answer", answering(model), takes=prompt, price=prices[2]),
+                Stage("retrieve", retriever, price=each[0]),
+                Stage("rerank", reranker, takes=question_and_found, price=each[1]),
+                Stage("answer", answering(model), takes=prompt, price=each[2]),
             ]
         ),
         **stated,
@@ -77,14 +77,14 @@ def pytest_procure_candidates():
     needed = [*map(faq_models.made, faq_models.MADE), ticket_models.made("q4_0")]
     if missing := [path for path in needed if not path.is_file()]:
         raise pytest.UsageError(
-            f"faq_pipeline: {missing[0].name} is not in {missing[0].parent}; run `python "
-            "example_suite/ticket_desk/ticket_models.py` and `python example_suite/faq_pipeline/faq_models.py`"
+            f"faq_pipeline: {missing[0].name} is not in {missing[0].parent}; run `python ticket_models.py` "
+            "in ticket_desk, and `python faq_models.py` here"
         )
     return [
         offer(
             "pipeline A",
             TokenVectors(),
-            "fp32",
+            Reranker("fp32"),
             shipped,
             ("0.00001", "0.00003", "0.00012"),
             vendor="Vendor A",
@@ -93,7 +93,7 @@ def pytest_procure_candidates():
         offer(
             "pipeline B",
             Bm25(),
-            "int8",
+            Reranker("int8"),
             ticket_models.made("q4_0"),
             ("0.00001", "0.00002", "0.00009"),
             vendor="Vendor B",

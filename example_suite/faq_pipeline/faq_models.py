@@ -52,7 +52,7 @@ def make():
     if found != WEIGHTS_SHA256:
         raise ValueError(f"{weights.name} has SHA-256 {found[:16]}..., expected {WEIGHTS_SHA256[:16]}...")
     cache_folder().mkdir(parents=True, exist_ok=True)
-    whole, halves = made("fp32"), {name: made(name).with_suffix(".half") for name in MADE}
+    halves = {name: made(name).with_suffix(".half") for name in MADE}
     onnx.save(minilm_graph.build(minilm_graph.read_weights(weights)), halves["fp32"])
     # `reduce_range` keeps products of 8-bit numbers within 16 bits, which older processors need.
     quantize_dynamic(

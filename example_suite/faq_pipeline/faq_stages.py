@@ -1,4 +1,4 @@
-"""The stages of both pipelines: two ways to retrieve, one to rerank, and what the answering model is asked."""
+"""The stages of both pipelines: two ways to retrieve, one to rerank, and what is asked of the last."""
 
 import gzip
 import json
@@ -127,7 +127,7 @@ class Encoder:
     """MiniLM, "fp32" or "int8": a text becomes a direction, `(384,)` float32 of length 1."""
 
     precision: str
-    threads: int = 2
+    threads: int = 1
 
     def load(self, base=DATA):
         model = OnnxRuntime(made(self.precision), decode=_directions, threads=self.threads)

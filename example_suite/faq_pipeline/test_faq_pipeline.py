@@ -3,7 +3,7 @@
 import pytest
 
 
-@pytest.mark.scenario("single_stream", count=168, warmup=3, timeout="30 s")  # each question once
+@pytest.mark.scenario("single_stream", count=168, warmup=3, timeout="60 s")  # each question once
 @pytest.mark.dataset_slice("python-faq")
 @pytest.mark.bar("quality.right_article", at_least=0.5, design=0.6)
 @pytest.mark.bar("stage.retrieve.quality", at_least=0.7)

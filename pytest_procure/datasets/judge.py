@@ -11,7 +11,6 @@ import string
 import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from pytest_procure.backends.function import Function, qualified_name
@@ -191,8 +190,8 @@ def _check_prompt(prompt: object) -> None:
         raise DeclarationError(f"the prompt of a judge cannot be filled: {error}") from None
     if "output" not in fields or not fields <= _FIELDS:
         raise DeclarationError(
-            f"the prompt of a judge asks for {', '.join(sorted(fields)) or 'nothing'}; expected `{{output}}`, "
-            "and `{reference}` where it is to be shown what is right (double braces stand for single ones)"
+            f"the prompt of a judge asks for {', '.join(sorted(fields)) or 'nothing'}; expected "
+            "`{output}`, and `{reference}` where it is to see what is right"
         )
 
 

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from pytest_procure.stats import round_outward, share_bounds
 
 from .execution import Execution

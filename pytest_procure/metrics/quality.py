@@ -96,12 +96,11 @@ def quality(what: Metric, run: Execution) -> Measurement:
         )
     if len(scores) == 0:
         return unmeasurable(what, "no request was made")
-    if reason := judge_fault(what.name, run):
+    fixed = run.scenario.stopping == "fixed"
+    if reason := judge_fault(what.name, run) or (weighting_fault(run) if fixed else ""):
         return unmeasurable(what, reason)
-    if run.scenario.stopping != "fixed":
+    if not fixed:
         return _looked_at(what, scores, run)
-    if reason := weighting_fault(run):
-        return unmeasurable(what, reason)
     basis = share_of(scores, run.items, run)
     return Measurement(what, Quantity.of(round(basis.total / basis.n, 12)), len(scores), "samples", basis)
 

@@ -9,7 +9,8 @@ CONFTEST = """
     from pytest_procure import Candidate, Dataset
     from pytest_procure.datasets import llm_judge
 
-    LABELS = [(f"good {{i}}", "good", True) for i in range(30)] + [(f"bad {{i}}", "good", False) for i in range(30)]
+    LABELS = [(f"good {{i}}", "good", True) for i in range(30)]
+    LABELS += [(f"bad {{i}}", "good", False) for i in range(30)]
 
     def answer(batch):
         return ["good " + text for text in batch]
