@@ -16,6 +16,7 @@ from .candidates import Candidate
 from .capacity import Capacity, find, ladder
 from .cases import Case
 from .datasets import DatasetSlice, Scorer
+from .datasets.conditions import Features
 from .disclosure import refuse_deviating
 from .driver.cutting import measured_part
 from .driver.journal import Journal
@@ -38,6 +39,7 @@ from .sweeping import Sweep, bars_of, loads_of
 from .telemetry.energy import meter
 from .telemetry.sampling import Probe
 from .units import Number, Quantity, duration
+from .worst_slice import FoundSlice, Search, found_slice
 
 if TYPE_CHECKING:
     from .evidence.record import SweepPoint
@@ -202,6 +204,34 @@ class Procure:
     ) -> Measured:
         """Bring a value of your own, `own.NAME`, for a bar or an assert; `interval` is its likely range."""
         return self._case.measure(name, value, unit, interval)
+
+    def find_slice(  # noqa: PLR0913 - a search has this many knobs, all of them keywords
+        self,
+        result: Result,
+        features: Features | None = None,
+        *,
+        scores: str = "accuracy",
+        name: str = "own.worst_slice",
+        least: int = 30,
+        examples: int = 200,
+        seed: int = 0,
+    ) -> FoundSlice:
+        """Search a run for the slice on which the candidate is worst, by hypothesis (extra `[hypothesis]`).
+
+        A condition (`length >= 212 and stratum == 'billing'`) is found on one half of the items, and its
+        share is measured on the other, so that the search does not choose its own evidence. It is held
+        against a bar as `own.worst_slice`, or as `name` says.
+
+        features   name -> function of an input that gives a number or a text; strata are one by themselves
+        scores     the scorer's metric by which it is worst
+        least      items of the first half that a condition has to hold for
+        examples   conditions that are tried
+        seed       of the halves; clusters stay whole
+
+        Raises `DeclarationError`, `DataError` and `ProvisionError` for what cannot be searched.
+        """
+        asked = Search(scores=scores, name=name, least=least, examples=examples, seed=seed)
+        return found_slice(self._case, result.execution, features or {}, asked)
 
     def _chosen(self, scenario: Scenario | str | None, arguments: dict[str, Any]) -> Scenario:
         if isinstance(scenario, str):

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from pytest_procure.errors import DataError, DeclarationError, unknown
 
+from .conditions import Condition
 from .digests import Column, slice_digest
 from .lazy import Lazy, Selected
 from .seats import checked_weights, largest_remainder, seats_by_weight
@@ -260,6 +261,8 @@ def _counts(labels: NDArray[np.str_], *, among: NDArray[np.str_] | None = None) 
 def _described(where: Where | None) -> Any:
     if where is None or isinstance(where, str):
         return where
+    if isinstance(where, Condition):
+        return str(where)
     if callable(where):
         return f"{where.__module__}.{getattr(where, '__qualname__', type(where).__qualname__)}"
     return list(where)
