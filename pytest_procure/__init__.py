@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from .backends.command import Command as Command
     from .backends.function import Function as Function
     from .backends.http_json import HttpJson as HttpJson
+    from .backends.kserve import KServeV2 as KServeV2
     from .backends.onnxruntime import OnnxRuntime as OnnxRuntime
     from .backends.openai import OpenAIEndpoint as OpenAIEndpoint
     from .backends.pipeline import Pipeline as Pipeline
@@ -53,6 +54,7 @@ _HOMES = {
     "Function": "backends.function",
     "HourlyPrice": "candidates",
     "HttpJson": "backends.http_json",
+    "KServeV2": "backends.kserve",
     "LoadedBackend": "backends.protocol",
     "OnnxRuntime": "backends.onnxruntime",
     "OpenAIEndpoint": "backends.openai",

@@ -33,7 +33,9 @@ def shipped():
     for each in listed:
         if each.suffix == ".gguf":
             return Path(each.locate())
-    raise FileNotFoundError(f"the package {PACKAGE}, which holds the model, is not installed; run `{INSTALL}`")
+    raise FileNotFoundError(
+        f"the package {PACKAGE}, which holds the model, is not installed; run `{INSTALL}`"
+    )
 
 
 def made(name):

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from .command import Command as Command
     from .function import Function as Function
     from .http_json import HttpJson as HttpJson
+    from .kserve import KServeV2 as KServeV2
     from .locks import device_lock as device_lock
     from .onnxruntime import OnnxRuntime as OnnxRuntime
     from .openai import OpenAIEndpoint as OpenAIEndpoint
@@ -31,6 +32,7 @@ _HOMES = {
     "Command": "command",
     "Function": "function",
     "HttpJson": "http_json",
+    "KServeV2": "kserve",
     "LoadedBackend": "protocol",
     "LoadedEndpoint": "protocol",
     "OnnxRuntime": "onnxruntime",
@@ -49,6 +51,7 @@ __all__ = [
     "Command",
     "Function",
     "HttpJson",
+    "KServeV2",
     "LoadedBackend",
     "LoadedEndpoint",
     "OnnxRuntime",

@@ -149,6 +149,7 @@ def checked_names(names: Sequence[str], *, what: str) -> None:
 
 
 def program_file(base: Path, name: str) -> Path:
+    """Find a program: by its path from `base`, or on the PATH. Raises `ProvisionError`."""
     if "/" in name:
         found = base / name
         if not found.is_file():

@@ -119,6 +119,10 @@ class LoadedEndpoint(LoadedBackend, Protocol):
         """Write the request's body for one sample. Raises `DataError` for one that cannot be asked."""
         ...
 
+    def output(self, data: bytes) -> Any:
+        """Make an output of what the target's reader has kept of an answer; None: there is none."""
+        ...
+
 
 @runtime_checkable
 class Backend(Protocol):

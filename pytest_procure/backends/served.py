@@ -35,9 +35,10 @@ _NAMED_SECRET = re.compile(r"(?i)(key|token|secret|passw|credential)")
 class Served:
     """Declares a server: `command` starts it, and `endpoint` asks it.
 
-    The server gets a free port of this machine, as `{port}` in its arguments and as the variable PORT; the
-    endpoint's URL names it so too: `OpenAIEndpoint("http://127.0.0.1:{port}/v1", model="m")`. A program with
-    a slash in it is relative to the conftest, where the server is started; any other is found by PATH.
+    The server gets a free port of this machine, as `{port}` in its arguments and settings and as the variable
+    PORT; the endpoint's URL names it so too: `OpenAIEndpoint("http://127.0.0.1:{port}/v1", model="m")`. A
+    program with a slash in it is relative to the conftest, where the server is started; any other is found by
+    PATH.
 
     It is ready when its port takes connections and `ready` says so: a path that answers 200 ("/health"), a
     text in a line of its log, or a function of its URL; within `start_timeout`.
@@ -147,6 +148,10 @@ class LoadedServed:
     def body(self, item: Any) -> bytes:
         """Write the request's body for one sample."""
         return self._endpoint.body(item)
+
+    def output(self, data: bytes) -> Any:
+        """Make an output of what the target's reader has kept of an answer."""
+        return self._endpoint.output(data)
 
     def predict(self, inputs: Any) -> Sequence[Any]:
         """Ask one sample after the other. Raises `RuntimeError`; where the server has ended, with how."""

@@ -75,12 +75,13 @@ class Server:
         self._closed = False
         news, news_end = os.pipe()
         self._news = news
-        given = [each.replace("{port}", str(self.port)) for each in arguments]
+        given = [self._with_port(each) for each in arguments]
+        variables = {name: self._with_port(value) for name, value in environment.items()}
         try:
             self._keeper = subprocess.Popen(  # noqa: S603 - our own keeper, and the program that the buyer names
                 [sys.executable, "-I", "-S", str(_KEEPER), str(news_end), *given],
                 cwd=folder,
-                env=environment | {"PORT": str(self.port)},
+                env=variables | {"PORT": str(self.port)},
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
@@ -158,6 +159,9 @@ class Server:
                 self._keeper.stdout.close()
         os.close(self._news)
         self.log.close()
+
+    def _with_port(self, text: str) -> str:
+        return text.replace("{port}", str(self.port))
 
     def _refuse(self, why: str) -> None:
         self.close()

@@ -7,7 +7,7 @@ import os
 import threading
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from pytest_procure.errors import ProvisionError
 
@@ -34,12 +34,7 @@ class ServerLog:
         self._awaited = awaited.encode()
         self._tail = b""
         self._kept = 0
-        try:
-            self._file = None if path is None else path.open("wb")
-        except OSError as error:
-            raise ProvisionError(
-                f"the server's log `{path.name}` cannot be written: {error.strerror}"
-            ) from None
+        self._file = None if path is None else _opened(path)
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
 
@@ -110,6 +105,13 @@ class ServerLog:
         for secret in self._secrets:
             line = line.replace(secret.decode("utf-8", "replace"), "(secret)")
         return line
+
+
+def _opened(path: Path) -> BinaryIO:
+    try:
+        return path.open("wb")
+    except OSError as error:
+        raise ProvisionError(f"the server's log `{path.name}` cannot be written: {error.strerror}") from None
 
 
 def _printable(line: str) -> str:

@@ -2,9 +2,9 @@
 
     python stand_in.py PORT [fault=NAME] [after=N] [child=FILE]
 
-It answers POST /v1/chat/completions (as a stream), POST /upper, POST /stop, GET /health and, as far as
-`kserve_stand_in` has it, the KServe V2 protocol. Faults: `never` gets ready, `dies` while starting, `dies-asked` at the
-request number `after`, `floods` its log, answers with `empty` streams, ignores the `TERM` signal.
+It answers POST /v1/chat/completions (as a stream), POST /upper, GET /health, and KServe's V2 protocol
+(`kserve_stand_in`). Faults: it `never` gets ready, is `deaf`, `dies` while starting, `dies-asked` at the
+request behind number `after`, `floods` its log, answers with `empty` streams, ignores the signal `TERM`.
 """
 
 import json
@@ -21,6 +21,12 @@ from kserve_stand_in import answer_kserve
 GIVEN = dict(part.split("=", 1) for part in sys.argv[2:] if "=" in part)
 FAULT, AFTER = GIVEN.get("fault", ""), int(GIVEN.get("after", "10"))
 ASKED = [0]
+
+
+def say(text):
+    """Write a line of the log."""
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -41,7 +47,7 @@ class Handler(BaseHTTPRequestHandler):
         asked = self.rfile.read(int(self.headers["Content-Length"]))
         ASKED[0] += 1
         if FAULT == "dies-asked" and ASKED[0] > AFTER:
-            print("cannot allocate 12 GiB", flush=True)
+            say("cannot allocate 12 GiB")
             os._exit(3)
         if FAULT == "floods":
             for _ in range(40):
@@ -89,8 +95,8 @@ class Handler(BaseHTTPRequestHandler):
 
 def main():
     if FAULT == "dies":
-        print("loading weights")
-        print(f"no such key: {os.environ.get('MODEL_KEY', 'none')}", file=sys.stderr, flush=True)
+        say("loading weights")
+        say(f"no such key: {os.environ.get('MODEL_KEY', 'none')}")
         sys.exit(3)
     if FAULT == "TERM":
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
@@ -102,10 +108,10 @@ def main():
         Path(GIVEN["child"]).write_text(f"{os.getpid()} {child.pid}")
     port = int(os.environ["PORT"] if sys.argv[1] == "env" else sys.argv[1])
     if FAULT == "deaf":
-        print("working on it", flush=True)
+        say("working on it")
         time.sleep(600)
     server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
-    print(f"listening on {port}", flush=True)
+    say(f"listening on {port}")
     server.serve_forever()
 
 

@@ -1,58 +1,74 @@
 """The contract that any backend can be held to: each promise is told when it is broken."""
 
+import json
 import subprocess
 import sys
 import threading
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 import tiny_onnx as tiny
+from tiny_gguf import DESK, tiny_gguf
 
-from pytest_procure.backends import Command, Function, OnnxRuntime, Pipeline, Stage, TorchModule
+from pytest_procure.backends import (
+    Command,
+    Function,
+    HttpJson,
+    KServeV2,
+    OnnxRuntime,
+    OpenAIEndpoint,
+    Pipeline,
+    Served,
+    Stage,
+    TorchModule,
+)
+from pytest_procure.backends.server import free_port
+from pytest_procure.datasets import Dataset
+from pytest_procure.driver.log import Status
+from pytest_procure.scenarios import Scenario
 from pytest_procure.testing import backend_contract
 
+HERE = Path(__file__).parent
 ROWS = np.array([[1, 2, 9], [7, 1, 1], [0, 5, 4]], dtype=np.float32)
+WRONG = np.zeros((2, 4), dtype=np.float32)
 
 
 def doubles(batch):
     return [2 * value for value in batch]
 
 
-def test_a_function_keeps_the_contract(tmp_path):
-    backend_contract(
-        Function(doubles), base=tmp_path, inputs=[1, 2, 3], expected=[2, 4, 6], bad_input=[{"a": 1}, None]
-    )
+def function(folder):
+    return Function(doubles), {"inputs": [1, 2, 3], "expected": [2, 4, 6], "bad_input": [{"a": 1}, None]}
 
 
-def test_onnxruntime_keeps_the_contract(tmp_path):
+def onnx_labels(folder):
     pytest.importorskip("onnxruntime")
-    (tmp_path / "m.onnx").write_bytes(tiny.adds(tiny.weights("w", [0, 0, 0])))
-    wrong = np.zeros((2, 4), dtype=np.float32)
-    labels = OnnxRuntime("m.onnx", decode="argmax")
-    backend_contract(labels, base=tmp_path, inputs=ROWS, expected=[2, 0, 1], bad_input=wrong)
-    backend_contract(OnnxRuntime("m.onnx"), base=tmp_path, inputs=ROWS, expected=list(ROWS), bad_input=wrong)
+    (folder / "m.onnx").write_bytes(tiny.adds(tiny.weights("w", [0, 0, 0])))
+    asked = {"inputs": ROWS, "expected": [2, 0, 1], "bad_input": WRONG}
+    return OnnxRuntime("m.onnx", decode="argmax"), asked
 
 
-def test_torch_keeps_the_contract(tmp_path):
+def onnx_rows(folder):
+    onnx_labels(folder)
+    return OnnxRuntime("m.onnx"), {"inputs": ROWS, "expected": list(ROWS), "bad_input": WRONG}
+
+
+def torch_module(folder):
     torch = pytest.importorskip("torch")
-    wrong = np.zeros((2, 4), dtype=np.float32)
-    module = TorchModule(torch.nn.Linear(3, 3))
-    backend_contract(module, base=tmp_path, inputs=ROWS, bad_input=wrong)
-    backend_contract(
-        TorchModule(torch.nn.Identity(), decode="argmax"), base=tmp_path, inputs=ROWS, expected=[2, 0, 1]
-    )
+    return TorchModule(torch.nn.Linear(3, 3)), {"inputs": ROWS, "bad_input": WRONG}
 
 
-def test_a_pipeline_keeps_the_contract(tmp_path):
-    (tmp_path / "m.onnx").write_bytes(tiny.adds(tiny.weights("w", [0, 0, 0])))
-    declared = Pipeline(
-        [
-            ("rows", OnnxRuntime("m.onnx")),
-            Stage("label", lambda rows: [int(np.argmax(row)) for row in rows]),
-        ]
-    )
-    wrong = np.zeros((2, 4), dtype=np.float32)
-    backend_contract(declared, base=tmp_path, inputs=ROWS, expected=[2, 0, 1], bad_input=wrong)
+def torch_labels(folder):
+    torch = pytest.importorskip("torch")
+    return TorchModule(torch.nn.Identity(), decode="argmax"), {"inputs": ROWS, "expected": [2, 0, 1]}
+
+
+def pipeline(folder):
+    rows, asked = onnx_rows(folder)
+    label = Stage("label", lambda rows: [int(np.argmax(row)) for row in rows])
+    return Pipeline([("rows", rows), label]), asked | {"expected": [2, 0, 1]}
 
 
 ECHO = """
@@ -66,13 +82,146 @@ for line in sys.stdin:
 """
 
 
-def test_a_command_keeps_the_contract(tmp_path, monkeypatch):
-    (tmp_path / "vendor.py").write_text(ECHO)
-    monkeypatch.setenv("VENDOR_KEY", "hunter2hunter2")
+def command(folder):
+    (folder / "vendor.py").write_text(ECHO)
     declared = Command([sys.executable, "vendor.py"], environment=["VENDOR_KEY"])
-    backend_contract(
-        declared, base=tmp_path, inputs=["a", "b", "c"], expected=["aa", "bb", "cc"], bad_input=["bad", "bad"]
+    asked = {"inputs": ["a", "b", "c"], "expected": ["aa", "bb", "cc"], "bad_input": ["bad", "bad"]}
+    return declared, asked
+
+
+def stand_in(endpoint, **named):
+    named.setdefault("environment", ["VENDOR_KEY"])
+    return Served([sys.executable, str(HERE / "stand_in.py"), "{port}"], endpoint, ready="/health", **named)
+
+
+CHAT = OpenAIEndpoint("http://127.0.0.1:{port}/v1", model="m")
+TEXTS = {"inputs": ["a", "b c", "d"], "expected": ["A ", "B C ", "D "], "bad_input": [3, None]}
+
+
+def served_chat(folder):
+    return stand_in(CHAT), TEXTS
+
+
+def served_json(folder):
+    asked = HttpJson("http://127.0.0.1:{port}/upper", output=("output",))
+    return stand_in(asked), {"inputs": ["a", "b", "c"], "expected": ["A", "B", "C"], "bad_input": [3, None]}
+
+
+def served_tensors(folder, extension="JSON"):
+    asked = KServeV2("http://127.0.0.1:{port}", model="doubler")
+    rows = {"inputs": ROWS, "expected": list(2 * ROWS), "bad_input": WRONG}
+    return stand_in(asked, settings={"EXTENSION": extension}), rows
+
+
+def served_raw_tensors(folder):
+    return served_tensors(folder, "binary")
+
+
+def llama_server(folder):
+    """llama.cpp's own server, with a model that answers nonsense, always the same."""
+    pytest.importorskip("xllamacpp")
+    tiny_gguf(folder / "tiny.gguf")
+    endpoint = OpenAIEndpoint(
+        "http://127.0.0.1:{port}/v1", model="tiny", options={"max_tokens": 6, "temperature": 0}
     )
+    served = Served(
+        [sys.executable, str(DESK / "llm_server.py"), "tiny.gguf", "{port}", "1"],
+        endpoint,
+        ready="/health",
+        files=["tiny.gguf"],
+    )
+    return served, {"inputs": ["hello", "you and me", "x"], "bad_input": [3, None]}
+
+
+DOUBLER = """
+from mlserver import MLModel
+from mlserver.codecs import NumpyCodec
+from mlserver.types import InferenceResponse
+
+class Doubler(MLModel):
+    async def load(self):
+        return True
+
+    async def predict(self, payload):
+        x = self.decode(payload.inputs[0], default_codec=NumpyCodec)
+        return InferenceResponse(model_name=self.name, outputs=[NumpyCodec.encode_output("y", 2 * x)])
+"""
+
+
+def ml_server(folder):
+    """MLServer, with a model that doubles."""
+    pytest.importorskip("mlserver")
+    row = {"datatype": "FP32", "shape": [-1, 3]}
+    model = {"name": "doubler", "implementation": "doubler.Doubler"}
+    model |= {"inputs": [{"name": "x", **row}], "outputs": [{"name": "y", **row}]}
+    (folder / "model-settings.json").write_text(json.dumps(model))
+    (folder / "settings.json").write_text(json.dumps({"parallel_workers": 0, "host": "127.0.0.1"}))
+    (folder / "doubler.py").write_text(DOUBLER)
+    ports = {f"MLSERVER_{each}_PORT": str(free_port()) for each in ("GRPC", "METRICS")}
+    served = Served(
+        [str(Path(sys.executable).with_name("mlserver")), "start", "."],
+        KServeV2("http://127.0.0.1:{port}", model="doubler"),
+        ready="/v2/models/doubler/ready",
+        settings={"PYTHONPATH": ".", "MLSERVER_HTTP_PORT": "{port}", **ports},
+    )
+    return served, {"inputs": ROWS, "expected": list(2 * ROWS), "bad_input": WRONG}
+
+
+HERE_AND_NOW = [
+    function,
+    onnx_labels,
+    onnx_rows,
+    torch_module,
+    torch_labels,
+    pipeline,
+    command,
+    served_chat,
+    served_json,
+    served_tensors,
+    served_raw_tensors,
+]
+REAL_SERVERS = [pytest.param(each, marks=pytest.mark.servers) for each in (llama_server, ml_server)]
+ENDPOINTS = [served_chat, served_json, served_tensors, served_raw_tensors, *REAL_SERVERS]
+
+
+def named(case):
+    return case.__name__ if callable(case) else None
+
+
+@pytest.mark.parametrize("case", [*HERE_AND_NOW, *REAL_SERVERS], ids=named)
+def test_it_keeps_the_contract(tmp_path, monkeypatch, case):
+    monkeypatch.setenv("VENDOR_KEY", "hunter2hunter2")
+    declared, asked = case(tmp_path)
+    backend_contract(declared, base=tmp_path, **asked)
+
+
+@pytest.mark.parametrize("case", ENDPOINTS, ids=named)
+def test_the_endpoint_of_a_server_that_runs_already_keeps_it_too(tmp_path, monkeypatch, case):
+    monkeypatch.setenv("VENDOR_KEY", "hunter2hunter2")
+    served, asked = case(tmp_path)
+    running = served.load(tmp_path)
+    try:
+        url = served.endpoint.url.replace("{port}", str(running.target.port))
+        backend_contract(replace(served.endpoint, url=url), base=tmp_path, **asked)
+    finally:
+        running.close()
+
+
+@pytest.mark.parametrize("case", ENDPOINTS, ids=named)
+def test_a_run_on_a_server_answers_every_request(tmp_path, monkeypatch, case):
+    from pytest_procure.driver.endpoint.drive import drive
+
+    monkeypatch.setenv("VENDOR_KEY", "hunter2hunter2")
+    served, asked = case(tmp_path)
+    running = served.load(tmp_path)
+    try:
+        data = Dataset.from_arrays("asked", inputs=asked["inputs"])
+        done = drive(running, data.slice(), Scenario.declare("closed_loop", concurrency=2, count=60))
+    finally:
+        running.close()
+    assert (done.log.status == Status.OK).all(), done.log.errors
+    assert done.endings == ()
+    assert done.conditions["server"]["starts"] == 1
 
 
 class Declared:

@@ -47,6 +47,10 @@ class LoadedHttp:
         """Write the request's body for one sample."""
         return self._body(item.item() if isinstance(item, np.generic) else item)
 
+    def output(self, data: bytes) -> Any:
+        """Make an output of what the reader has kept of an answer."""
+        return readers.output(self.target.reader, data)
+
     def predict(self, inputs: Any) -> Sequence[Any]:
         """Ask one sample after the other. Raises `RuntimeError` with what was wrong with an answer."""
         return [self._ask(self.body(item)) for item in inputs]
@@ -71,10 +75,9 @@ class LoadedHttp:
 
     def _ask(self, body: bytes) -> Any:
         target = self.target
-        fields = dict(part.split(": ", 1) for part in target.head().decode("latin-1").split("\r\n")[1:-1])
-        connection = self._connection()
+        connection = connection_to(target)
         try:
-            connection.request("POST", target.path, body, fields)
+            connection.request("POST", target.path, body, fields_of(target))
             answer = connection.getresponse()
             data = answer.read(MOST_BODY + 1)
         except (OSError, http.client.HTTPException) as error:
@@ -87,13 +90,13 @@ class LoadedHttp:
         reading = self._streamed(data) if media == "text/event-stream" else self._whole(data, media)
         if reading.failure is not Failure.NONE:
             raise RuntimeError(reading.text)
-        output = readers.output(target.reader, reading.output)
+        output = self.output(reading.output)
         if reading.input_tokens < 0 or reading.output_tokens < 0:
             return output
         return Answer(output, reading.input_tokens, reading.output_tokens)
 
     def _whole(self, data: bytes, media: str) -> Reading:
-        if "json" not in media:
+        if not readers.is_readable(self.target.reader, media):
             raise RuntimeError(f"answered with {media}; expected application/json")
         return readers.whole(self.target.reader, data, self.target.select)
 
@@ -102,12 +105,18 @@ class LoadedHttp:
         reader.add(sse.events(data)[0])
         return reader.end(cut=False)
 
-    def _connection(self) -> http.client.HTTPConnection:
-        target = self.target
-        if target.scheme == "http":
-            return http.client.HTTPConnection(target.host, target.port, timeout=_TIMEOUT_S)
-        context = ssl.create_default_context(cafile=target.ca or None)
-        return http.client.HTTPSConnection(target.host, target.port, timeout=_TIMEOUT_S, context=context)
+
+def connection_to(target: Target, *, timeout: float = _TIMEOUT_S) -> http.client.HTTPConnection:
+    """Give a connection to a target, which opens when it is used."""
+    if target.scheme == "http":
+        return http.client.HTTPConnection(target.host, target.port, timeout=timeout)
+    context = ssl.create_default_context(cafile=target.ca or None)
+    return http.client.HTTPSConnection(target.host, target.port, timeout=timeout, context=context)
+
+
+def fields_of(target: Target) -> dict[str, str]:
+    """Give the header fields of a request. Raises `ProvisionError` where the key is not there."""
+    return dict(part.split(": ", 1) for part in target.head().decode("latin-1").split("\r\n")[1:-1])
 
 
 def checked_sending(

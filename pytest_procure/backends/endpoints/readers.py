@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from array import array
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 from .failure import Failure
 from .openai_answers import StreamReader, read_embedding, read_whole
 from .reading import Reading
+from .tensors import CODES, TEXT, packed_texts, read_inference, texts
 
 #: name -> reads a whole answer.
 _WHOLE: dict[str, Callable[[bytes], Reading]] = {
@@ -21,7 +23,18 @@ _WHOLE: dict[str, Callable[[bytes], Reading]] = {
 
 def whole(reader: str, body: bytes, select: Sequence[str | int] = ()) -> Reading:
     """Read an answer that came in one piece."""
-    return select_json(body, select) if reader == "json" else _WHOLE[reader](body)
+    if reader == "json":
+        return select_json(body, select)
+    return read_inference(body, select) if reader == "kserve" else _WHOLE[reader](body)
+
+
+def is_readable(reader: str, media: str) -> bool:
+    """Whether an answer of this media type may be read in one piece."""
+    return (
+        media == "application/json"
+        or media.endswith("+json")
+        or (reader == "kserve" and media == "application/octet-stream")
+    )
 
 
 def stream(reader: str) -> StreamReader:
@@ -30,10 +43,35 @@ def stream(reader: str) -> StreamReader:
 
 
 def output(reader: str, data: bytes) -> Any:
-    """Give the output: text, a list of numbers, or JSON data."""
+    """Give the output: text, a list of numbers, JSON data, or tensors by name."""
+    if reader == "kserve":
+        return _tensors(data)
     if reader == "embeddings":
         return array("d", data).tolist()
     return json.loads(data) if reader == "json" else data.decode("utf-8")
+
+
+def _tensors(data: bytes) -> dict[str, Any]:
+    """Give arrays by name, of objects where they hold texts."""
+    import numpy as np  # noqa: PLC0415 - load processes read answers without it
+
+    head, _, raw = data.partition(b"\n")
+    found: dict[str, Any] = {}
+    place = 0
+    for name, datatype, shape in json.loads(head):
+        count = math.prod(shape)
+        if datatype == TEXT:
+            known = texts(raw[place:], count)
+            array_of = np.empty(count, dtype=object)
+            array_of[:] = [each.decode("utf-8", "replace") for each in known]
+            size = len(packed_texts(known))
+        else:
+            kind = np.dtype(f"<{CODES[datatype]}")
+            array_of = np.frombuffer(raw, dtype=kind, count=count, offset=place)
+            size = count * kind.itemsize
+        found[name] = array_of.reshape(shape)
+        place += size
+    return found
 
 
 def _step(found: Any, step: str | int) -> tuple[bool, Any]:

@@ -40,7 +40,8 @@ class Target:
     key_field: str = "Authorization"
     headers: tuple[tuple[str, str], ...] = ()
     ca: str = ""
-    select: tuple[str | int, ...] = ()  # json: the way to the output
+    select: tuple[str | int, ...] = ()  # json: the way to the output; kserve: names of outputs
+    media: str = "application/json"  # of a request's body
 
     @property
     def authority(self) -> str:
@@ -63,10 +64,12 @@ class Target:
         Reads the secret from the environment. Raises `ProvisionError` when it is not there.
         """
         accept = "text/event-stream" if self.stream else "application/json"
+        if self.media != "application/json":
+            accept = f"{self.media}, {accept}"
         lines = [
             f"POST {self.path} HTTP/1.1",
             f"Host: {self.authority}",
-            "Content-Type: application/json",
+            f"Content-Type: {self.media}",
             f"Accept: {accept}",
             "Accept-Encoding: identity",  # what is compressed is not read, so that no bomb is unpacked
             "User-Agent: pytest-procure",

@@ -52,6 +52,8 @@ class EndpointAudit(Audit):
     unasked_for: int = 0  # connections on which bytes came that nothing had asked for
     pinned_share: float = 0.0  # of the window, all connections in use and queries waiting
     retried: int = 0  # attempts beyond the first
+    keeps_connections: bool = True  # the server, as it says
+    resent: int = 0  # requests sent again: the server closed a kept connection before it took them
     server_log_bytes: int = 0  # that a server which was started for the run wrote in it
     server_log_kept: int = 0  # of all that it writes, at most
 
@@ -114,6 +116,17 @@ class EndpointAudit(Audit):
             )
         if self.retried:
             told.append(f"{self.retried:,} further attempts were made after a refusal or a broken connection")
+        return (*told, *self._of_the_server())
+
+    def _of_the_server(self) -> list[str]:
+        """Tell how the server treated its connections and its log."""
+        told = []
+        if not self.keeps_connections:
+            again = f"; {self.resent:,} had to be sent again" if self.resent else ""
+            told.append(
+                "the server closed connections that it had said it would keep, so each request got one of "
+                f"its own{again}"
+            )
         if self.connections_closed_early:
             told.append(f"{self.connections_closed_early:,} answers broke off: the connection was closed")
         if self.server_log_bytes > max(self.server_log_kept, LOG_FLOOD):
@@ -123,7 +136,7 @@ class EndpointAudit(Audit):
             )
         if self.unasked_for:
             told.append(f"on {self.unasked_for:,} connections came bytes that no request had asked for")
-        return tuple(told)
+        return told
 
     @property
     def backlog_grew(self) -> bool:
@@ -190,6 +203,8 @@ def endpoint_audit(  # noqa: PLR0913 - what was seen on all sides of the window
         connections_closed_early=int(np.count_nonzero(log.wire.failure == Failure.RESET)),
         pinned_share=max((r["pinned_ns"] / max(1, r["window_ns"]) for r in reports), default=0.0),
         retried=int(log.wire.retries.sum()),
+        keeps_connections=all(report["keeps"] for report in reports),
+        resent=sum(report["resent"] for report in reports),
         server_log_bytes=server_log[0],
         server_log_kept=server_log[1],
     )

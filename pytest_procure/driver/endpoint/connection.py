@@ -7,6 +7,8 @@ say is read later, when nothing waits to be stamped.
 from __future__ import annotations
 
 import asyncio
+import socket
+import struct
 import time
 from typing import TYPE_CHECKING
 
@@ -34,6 +36,9 @@ WANTED = {
     b"openai-processing-ms": "",
 }
 _MOST_NAMES = 1000
+#: The head of Linux's `struct tcp_info`: its state, and at byte 24 the segments sent and not acknowledged.
+_TCP_INFO = struct.Struct("=B23xI")
+_TCP_CLOSE = 7
 #: Spellings seen -> WANTED: lower-casing each of twenty fields costs more than all the rest of a head.
 _spellings: dict[bytes, str] = {}
 
@@ -54,6 +59,7 @@ class Connection(asyncio.Protocol):
         "in_head",
         "is_closed",
         "is_keeping",
+        "is_unread",
         "load",
         "parser",
         "parts",
@@ -71,6 +77,7 @@ class Connection(asyncio.Protocol):
         self.parser = httptools.HttpResponseParser(self)
         self.transport: asyncio.Transport | None = None
         self.is_closed = False
+        self.is_unread = False  # closed by a server that never took the last request
         self.query = -1  # none is on its way
         self.deadline = 0
         self.freed = 0  # when it last became free
@@ -160,6 +167,15 @@ class Connection(asyncio.Protocol):
         self.answers += 1
         self.is_keeping = self.parser.should_keep_alive()
 
+    def eof_received(self) -> None:
+        """Look, before the socket is gone, whether the server had closed it when the request came.
+
+        Then the other end's kernel answers the request with a reset, behind the end or in place of it, or has
+        not acknowledged it yet. A server that took the request and closed afterwards is no such case.
+        """
+        if self.query >= 0 and not self.received and self.freed and self.transport is not None:
+            self.is_unread = _is_unread(self.transport.get_extra_info("socket"))
+
     def connection_lost(self, exc: Exception | None) -> None:
         """Judge what the end of the connection means."""
         self.is_closed = True
@@ -167,6 +183,8 @@ class Connection(asyncio.Protocol):
         if self.query < 0:
             self.load.lost(self)
             return
+        if isinstance(exc, ConnectionResetError) and not self.received and self.freed:
+            self.is_unread = True
         has_end = "length" in self.fields or "transfer" in self.fields
         if exc is None and not self.in_head and not has_end:
             self.load.answered(self)  # it lasted as long as the connection
@@ -181,3 +199,12 @@ class Connection(asyncio.Protocol):
         self.query = -1
         if self.transport is not None and not self.is_closed:
             self.transport.abort()
+
+
+def _is_unread(open_socket: socket.socket) -> bool:
+    """Whether bytes were sent that the other end's kernel has not taken (Linux)."""
+    if not hasattr(socket, "TCP_INFO"):
+        return False
+    told = open_socket.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _TCP_INFO.size)
+    state, unacknowledged = _TCP_INFO.unpack(told)
+    return bool(state == _TCP_CLOSE or unacknowledged)

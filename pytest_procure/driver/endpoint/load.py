@@ -14,7 +14,6 @@ import asyncio
 import heapq
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from pytest_procure.backends.endpoints.failure import Failure
 
@@ -23,26 +22,14 @@ from .columns import Columns
 from .connection import Connection, now
 from .retry import is_retried, pause_ns, told
 from .settle import Settler
+from .traffic import Traffic
 
 _SWEEP_NS = 10_000_000
+#: A server that closes a connection so soon after an answer on it keeps none, whatever it says.
+_AT_ONCE_NS = 20_000_000
 #: Answers between two sweeps up to which there is time to read some.
 _CALM = 20
 _FOREVER = 2**63 - 1
-
-
-@dataclass(frozen=True, slots=True)
-class Traffic:
-    """What one load process has to send: the queries `first`, `first + step`, ... below `total`."""
-
-    first: int
-    step: int
-    total: int
-    timeout_ns: int
-    connections: int  # most of them
-    retries: int  # most of them, for one query
-    concurrency: int | None = None  # closed loop
-    think_ns: int = 0
-    duration_ns: int | None = None  # closed loop
 
 
 class Load:
@@ -64,6 +51,8 @@ class Load:
         self.lateness: list[int] = []  # ns, of each sweep
         self.opened = 0  # connections, in the window
         self.unasked_for = 0  # connections on which bytes came that nothing had asked for
+        self.keeps = True  # the server keeps connections, as far as was seen
+        self.resent = 0  # queries sent again, because the server closed a kept connection as they were sent
         self.pinned_ns = 0  # time in which queries waited because all connections were in use
         self.origin = 0
         self._requests = requests
@@ -209,7 +198,8 @@ class Load:
         self._received[query] += connection.received
         connection.close()
         self._all.discard(connection)
-        retried = failure is Failure.RESET and self._retry(query, stamp, None)
+        again = connection.is_unread and self._again(query)
+        retried = again or (failure is Failure.RESET and self._retry(query, stamp, None))
         if not retried:
             self._fail(query, failure, text, stamp)
         self._open()
@@ -226,6 +216,8 @@ class Load:
         self._all.discard(connection)
         if connection in self._free:
             self._free.remove(connection)
+        if connection.freed and connection.stamp - connection.freed < _AT_ONCE_NS:
+            self.keeps = False
 
     def _take_over(self, connection: Connection, *, cut: bool) -> None:
         query, stamp = connection.query, connection.stamp
@@ -243,7 +235,7 @@ class Load:
             answer = (query, status, connection.fields, connection.parts, connection.stamps, cut)
             self.settler.add(answer, connection.buffered)
         connection.query = -1
-        if keeping:
+        if keeping and self.keeps:
             self._freed(connection, stamp)
         else:
             connection.close()
@@ -280,6 +272,15 @@ class Load:
         self._retries[query] = tried + 1
         heapq.heappush(self._later, (stamp + pause, query))
         self._set_alarm()
+        return True
+
+    def _again(self, query: int) -> bool:
+        """Send a query again that a server never took, which closed a kept connection. Latency runs on."""
+        if self._over:
+            return False
+        self.resent += 1
+        self.keeps = False
+        self._waiting.appendleft(query)
         return True
 
     def _fail(self, query: int, failure: Failure, text: str, stamp: int) -> None:
@@ -349,7 +350,8 @@ class Load:
             self._free.append(connection)
 
     def adopt(self, other: Load) -> None:
-        """Take over the free connections of a load that is over."""
+        """Take over the free connections of a load that is over, and what it saw of them."""
+        self.keeps = other.keeps
         for connection in other._free:
             connection.load = self
             connection.freed = 0

@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pytest_procure.backends.endpoints import readers
-from pytest_procure.backends.endpoints.failure import Failure
+from pytest_procure.backends.endpoints.failure import Failure, line
 from pytest_procure.driver.log import Int64, RequestLog, Status, Wire
 
 from .plan import Plan, array_of
@@ -41,7 +40,9 @@ def request_log(plan: Plan, texts: Sequence[Sequence[str]], stopped: str, window
     status = np.where(good, np.uint8(Status.OK), _STATUS[failure])
     base = sent if plan.scenario.name == "offline" else scheduled
     status[good & (ended - base > plan.scenario.timeout.ns)] = Status.TIMEOUT
-    answers = _answers(plan, columns, rows, good)
+    answers, unread = _answers(plan, columns, rows, good)
+    for place, trouble in unread.items():
+        status[place] = Status.ERROR if trouble else Status.EMPTY
     output_tokens = columns["output_tokens"].astype(np.int64)
     input_tokens = columns["input_tokens"].astype(np.int64)
     last = int(ended.max(initial=0))
@@ -55,7 +56,7 @@ def request_log(plan: Plan, texts: Sequence[Sequence[str]], stopped: str, window
         answers=answers,
         input_tokens=input_tokens if (input_tokens >= 0).any() else None,
         output_tokens=output_tokens if (output_tokens >= 0).any() else None,
-        errors=_errors(plan, columns, rows, texts),
+        errors=_errors(plan, columns, rows, texts) | {at: text for at, text in unread.items() if text},
         stopped=stopped,
         window_ns=max(last, window_ns) if stopped else last,
         wire=_wire(plan, columns, rows, _counted(plan.sending.count_tokens, answers)),
@@ -73,15 +74,25 @@ def _in_order(plan: Plan, columns: dict[str, Any]) -> Int64 | None:
     return rows[sent[rows] >= 0] if plan.by_duration else rows
 
 
-def _answers(plan: Plan, columns: dict[str, Any], rows: Int64, good: NDArray[np.bool_]) -> list[Any]:
+def _answers(
+    plan: Plan, columns: dict[str, Any], rows: Int64, good: NDArray[np.bool_]
+) -> tuple[list[Any], dict[int, str]]:
+    """Make outputs of what was read; of which rows none could be made, and why ("": there is nothing)."""
     stores = [array_of(store, "u1") for store in plan.output_stores]
     answers: list[Any] = [None] * len(rows)
+    unread: dict[int, str] = {}
     starts, sizes = columns["output_start"], columns["output_size"]
     for place in np.flatnonzero(good).tolist():
         first, size = int(starts[place]), int(sizes[place])
         data = stores[int(rows[place]) % plan.processes][first : first + size].tobytes()
-        answers[place] = readers.output(plan.target.reader, data)
-    return answers
+        try:
+            answers[place] = plan.output(data)
+        except Exception as error:  # noqa: BLE001 - the buyer's own `decode=` may raise anything
+            unread[place] = line(f"decoding its answer raised {type(error).__name__}: {error}")
+            continue
+        if answers[place] is None:
+            unread[place] = ""
+    return answers, unread
 
 
 def _counted(count: Callable[[str], int] | None, answers: list[Any]) -> Int64:

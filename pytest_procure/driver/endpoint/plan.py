@@ -15,7 +15,7 @@ from pytest_procure.errors import DeclarationError
 from pytest_procure.scenarios import Scenario, arrivals, order_of, queries
 
 from . import columns
-from .load import Traffic
+from .traffic import Traffic
 
 #: Warm-up requests of a run that is warmed up for a time.
 _MOST_WARM_UPS = 100_000
@@ -38,6 +38,7 @@ class Plan:
         self.scenario = scenario
         self.sending = backend.sending
         self.target = backend.target
+        self.output = backend.output
         self.run = f"procure-{os.urandom(4).hex()}"  # begins the ids of its requests
         self.rows = queries(scenario, len(source))
         self.by_duration = scenario.is_closed_loop and scenario.duration is not None

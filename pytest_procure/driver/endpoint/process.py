@@ -27,11 +27,14 @@ from pytest_procure.backends.endpoints.target import Target
 
 from . import columns
 from .connection import Connection
-from .load import Load, Traffic
+from .load import Load
 from .settle import Settler
+from .traffic import Traffic
 
 _NOWHERE = "/dev/null"
 _MOST_WARM = 256
+#: After the warm-up: a server that closes connections as soon as it has answered is seen to do so.
+_IDLE_S = 0.03
 
 
 def main() -> None:
@@ -87,6 +90,8 @@ async def _run(asked: dict[str, Any]) -> None:
                 "lateness_ns": sorted(load.lateness),
                 "opened": load.opened,
                 "unasked_for": load.unasked_for,
+                "keeps": load.keeps,
+                "resent": load.resent,
                 "pinned_ns": load.pinned_ns,
             }
         }
@@ -190,6 +195,7 @@ async def _warm_up(
         if not load.done.is_set():
             first.begin(time.perf_counter_ns())
             await _either(first.done, load.done)
+            await asyncio.sleep(_IDLE_S)
         first.stop()
         settler.finish()
         os.close(nowhere)

@@ -150,7 +150,7 @@ class Settler:
             reading.fail(Failure.RESET, "the connection was closed before the answer's end")
         elif encoding != "identity":
             reading.fail(Failure.ENCODED, f"the answer is compressed ({encoding}), which was not accepted")
-        elif kind != "application/json" and not kind.endswith("+json"):
+        elif not readers.is_readable(self.target.reader, kind):
             reading.fail(
                 Failure.BODY, f"answered with {kind or 'no media type'}; expected {self._expected()}"
             )
