@@ -1,8 +1,12 @@
 """A language model judges the answers: it decides only as far as people are shown to agree with it."""
 
 import json
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
+
+KEY = "a-plain-word-as-a-key"
 
 CONFTEST = """
     import pytest
@@ -109,3 +113,39 @@ def test_a_sealed_judge_is_held_to_its_prompt_and_labels(suite):
     suite.conftest(CONFTEST.format(labels="LABELS[1:]", judged=HONEST))
     changed = suite.run("--procure-report", "--procure-out", "second")
     assert changed.status == 1
+
+
+class Parrot(BaseHTTPRequestHandler):
+    """An endpoint that says yes, and repeats the key that it was sent."""
+
+    def do_POST(self):
+        self.rfile.read(int(self.headers["Content-Length"]))
+        said = f"Yes, said {self.headers['Authorization']}."
+        body = json.dumps({"choices": [{"message": {"content": said}, "finish_reason": "stop"}]}).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *told):
+        """Quiet."""
+
+
+def test_a_judges_key_is_in_no_file_that_the_run_wrote(suite, monkeypatch):
+    monkeypatch.setenv("JUDGE_KEY", KEY)
+    with ThreadingHTTPServer(("127.0.0.1", 0), Parrot) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{server.server_port}/v1"
+        endpoint = f'OpenAIEndpoint("{url}", model="m", stream=False, key_env="JUDGE_KEY")'
+        told = CONFTEST.format(labels="LABELS[:5]", judged=HONEST).replace("judged, ", f"{endpoint}, ")
+        suite.conftest(told.replace("Dataset\n", "Dataset, OpenAIEndpoint\n"))
+        suite.tests(TEST)
+        ended = suite.run("--procure-report")
+        server.shutdown()
+    (data,) = ended.record["datasets"]
+    assert data["judged"]["quality.helpful"]["right"] == [5, 5]
+    assert data["judged"]["quality.helpful"]["disclosed"]["key_from"] == "JUDGE_KEY"
+    written = [file for file in suite.path.rglob("*") if file.is_file() and file.suffix != ".pyc"]
+    assert not [file.name for file in written if KEY.encode() in file.read_bytes()]
+    assert KEY not in ended.text
