@@ -76,7 +76,8 @@ def test_a_secret_is_in_no_file_that_the_run_wrote(suite, monkeypatch):
 
 
 def test_a_secret_that_is_answered_is_in_no_file_that_the_run_wrote(suite, monkeypatch):
-    leak = 'if place > 100: print(json.dumps({"id": asked["id"], "output": os.environ["VENDOR_KEY"]}), flush=True)'
+    said = 'json.dumps({"id": asked["id"], "output": os.environ["VENDOR_KEY"]})'
+    leak = f"if place > 100: print({said}, flush=True)"
     ran = ended(suite, monkeypatch, leak + "; continue")
     assert ran.verdicts == {"test_it[vendor]": "reject"}
     written = [file for file in suite.path.rglob("*") if file.is_file()]
