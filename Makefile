@@ -24,7 +24,7 @@ test-torch: $(VENV)/.test $(VENV)/.torch  ## the torch backend; TORCH=torch==2.1
 	$(BIN)/python -m pytest tests/backends/test_torch_backend.py
 
 test-servers: $(VENV)-servers/.servers  ## llama.cpp's server and MLServer, in an environment of their own
-	$(VENV)-servers/bin/python -m pytest -m servers tests
+	$(VENV)-servers/bin/python -m pytest -m servers tests/backends/test_contract.py
 
 test-browser: $(VENV)/.test $(VENV)/.browser  ## the report in a real Chromium (Debian: apt-get install chromium poppler-utils libpangoft2-1.0-0)
 	$(BIN)/python -m pytest -m browser

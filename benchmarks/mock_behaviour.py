@@ -28,6 +28,7 @@ class Behaviour:
     ttft_ms: float = 0.0  # from the request's last byte to the first token
     slow_ttft_ms: float = 0.0
     slow_every: int = 0  # this often the TTFT is `slow_ttft_ms`
+    slow_after: int = 0  # all behind the first so many take `slow_ttft_ms`
     cold: int = 0  # the first so many requests take `slow_ttft_ms`
     itl_ms: float = 0.0  # from chunk to chunk
     tokens: int = 8
@@ -44,6 +45,7 @@ class Behaviour:
     eol: str = "\n"
     comment: bool = False  # a comment before each event
     text: str = ""  # what it answers in place of w0 w1 ...
+    parrot: bool = False  # it answers with the last message it was sent, and logs all of them
     json_for_stream: bool = False
     media_type: str = "application/json"
     by_close: bool = False  # the answer ends with the connection
@@ -84,4 +86,5 @@ class Record:
     first: int | None = None  # the first token
     chunks: list[int] = field(default_factory=list)  # each event with tokens
     tokens: int = 0
+    messages: list[dict[str, str]] = field(default_factory=list)
     end: int | None = None

@@ -27,6 +27,8 @@ class Exchange:
         self.named = named
         self.asked = json.loads(body)
         self.record = Record(self.server.number(), received, named.get("x-request-id", ""))
+        if self.behaviour.parrot:
+            self.record.messages = self.asked["messages"]
         self.is_over = False
         self.timer: asyncio.TimerHandle | None = None
         connection.exchange = self
@@ -272,7 +274,9 @@ class Exchange:
 
     def words(self) -> Iterator[str]:
         """Give the tokens of the answer."""
-        if self.behaviour.text:
+        if self.behaviour.parrot:
+            yield self.asked["messages"][-1]["content"]
+        elif self.behaviour.text:
             yield from (f"{' ' if i else ''}{word}" for i, word in enumerate(self.behaviour.text.split()))
         else:
             yield from (f" w{i % 1000}" for i in range(self.behaviour.tokens))
@@ -290,6 +294,7 @@ class Exchange:
         """When the first token is due, absolute."""
         told, number = self.behaviour, self.record.number
         slow = number <= told.cold or (told.slow_every and number % told.slow_every == 0)
+        slow = slow or 0 < told.slow_after < number
         wait = told.slow_ttft_ms if slow else told.ttft_ms
         return self.record.received + self.record.queued + int(wait * 1e6)
 

@@ -22,6 +22,7 @@ _EXAMPLES = {
     "token rate": "500 tokens/s",
     "money": "0.0002 USD",
     "energy": "0.5 J",
+    "size": "16 GB",
 }
 _ARGUMENTS = (
     "at_least",

@@ -15,6 +15,7 @@ from .evidence.record import (
     WaiverRecord,
 )
 from .evidence.sealed import LedgerPart, SealedPart
+from .evidence.series import aborted
 from .gate import Gate
 
 _State = Literal["unsealed", "sealed", "deviating", "expired", "screen"]
@@ -22,8 +23,8 @@ _State = Literal["unsealed", "sealed", "deviating", "expired", "screen"]
 FURTHER_RUNS = (
     "The first complete run of a requirement on a candidate decides. A further run is declared with its "
     "reason and judged alone: run k at the consumer's risk divided by 2^(k-1), so that all runs together "
-    "wrongly accept an offer that is exactly at a bar with at most twice the consumer's risk. Runs are never "
-    "pooled."
+    "wrongly accept an offer that is exactly at a bar with at most twice the consumer's risk. A run counts "
+    "from its first request on, also where it was aborted. Runs are never pooled."
 )
 
 
@@ -153,7 +154,8 @@ def _ledger(held: LedgerPart, results: Iterable[ResultRecord]) -> LedgerRecord:
     for each in series:
         own = by_id.get(each["ledger_id"])
         if own is not None:
-            each["of"] = max(each["run"], _complete(every, own))
+            found = _series(every, own)
+            each["of"], each["aborted"] = max(each["run"], len(found)), aborted(found)
     return {
         "file": held.file,
         "entries": held.entries,
@@ -164,19 +166,17 @@ def _ledger(held: LedgerPart, results: Iterable[ResultRecord]) -> LedgerRecord:
     }
 
 
-def _complete(every: list[LedgerRun], own: LedgerRun) -> int:
+def _series(every: list[LedgerRun], own: LedgerRun) -> list[LedgerRun]:
     same = ("requirement", "candidate_digest", "kind")
-    complete = (run for run in every if run["state"] == "complete")
-    return sum(all(run.get(key) == own.get(key) for key in same) for run in complete)
+    return [run for run in every if all(run.get(key) == own.get(key) for key in same)]
 
 
 def _ledger_sentence(every: list[LedgerRun], head: str, *, anchored: bool) -> str:
     counted = [run for run in every if run["kind"] == "run"]
-    aborted = sum(run["state"] == "aborted" for run in counted)
-    screens = len(every) - len(counted)
+    screens, pilots = (sum(run["kind"] == kind for run in every) for kind in ("screen", "pilot"))
     told = (
-        f"The ledger holds {len(counted)} run(s), {aborted} of them aborted, and {screens} screening(s); its "
-        f"head is {head[:12]}."
+        f"The ledger holds {len(counted)} run(s), {aborted(counted)} of them aborted, {screens} screening(s) "
+        f"and {pilots} pilot(s); its head is {head[:12]}."
     )
     if anchored:
         return f"{told} A head that was kept elsewhere was given and found in it."

@@ -1,4 +1,13 @@
-"""What an offer declares of itself, held against what its backend observes."""
+"""What an offer declares of itself, held against what its backend observes.
+
+precision   invalidates where none of what runs is of it; a mixture is told
+device      invalidates: a run on the CPU instead of an accelerator, or the other way, or on another GPU
+digest      invalidates: it is another model
+provider    told: one that did not start, or nodes that it left to the CPU
+batch       told: the model takes one size of batch, and another was declared
+threads     told: another number, or more than there are processors for
+runtime     told: another name or version
+"""
 
 from __future__ import annotations
 
@@ -13,8 +22,15 @@ from .errors import ProvisionError
 
 #: Words of an offer's hardware that a run on the CPU cannot be of.
 _ACCELERATOR = re.compile(
-    r"(?<![A-Za-z0-9])(GPU|CUDA|[ABHL]\d{1,3}S?|V100|T4|RTX\s?\w*|MI\d{3}\w?|TPU|NPU)(?![A-Za-z0-9])"
+    r"(?<![A-Za-z0-9])(GPU|CUDA|G?[ABHL]\d{1,3}[GS]?|V100|T4|RTX\s?\w*|MI\d{3}\w?|TPU|NPU)s?(?![A-Za-z0-9])"
 )
+#: Words of an offer's hardware that name processors, where no accelerator is named beside them.
+_PROCESSOR = re.compile(
+    r"(?<![A-Za-z0-9])(v?CPU|Xeon|EPYC|Ryzen|Graviton\d?)s?(?![A-Za-z0-9])", re.IGNORECASE
+)
+#: The models of NVIDIA's GPUs, as offers and their driver write them.
+_MODEL = re.compile(r"(?<![A-Za-z0-9])(G?[ABHL]\d{1,3}[GS]?|V100|T4|(?<=RTX )\w+)(?![A-Za-z0-9])")
+_CPU_PROVIDER = "CPUExecutionProvider"
 _NAMED = re.compile(r"\s*([A-Za-z][\w.-]*?)[ =-]+v?(\d[\w.]*)\s*")
 
 
@@ -33,13 +49,28 @@ class Deviation:
         return f"{self.what}: declared `{self.declared}`, observed {self.observed}"
 
 
-def deviations(candidate: Candidate, told: Mapping[str, Any]) -> list[Deviation]:
+def deviations(
+    candidate: Candidate, told: Mapping[str, Any], *, max_batch: int | None = None
+) -> list[Deviation]:
     """Compare what a candidate states with what its loaded backend discloses under `observed`.
+
+    `max_batch`: of the scenario, where the candidate has no batch policy of its own. What its backend was
+    told (`declared`) is compared with what it found likewise.
 
     What a backend does not observe, and words that are not known here, are not compared. Stages of a pipeline
     have precisions of their own: the offer's is held against all of them together.
     """
     found = [_precision(candidate, told), _device(candidate, told), _runtime(candidate, told)]
+    for part in _parts(told):
+        stated, seen = _mapping(part, "declared"), _mapping(part, "observed")
+        batch = candidate.max_batch or max_batch
+        found += [
+            _digest(stated, seen),
+            _providers(stated, seen),
+            _left_to_the_cpu(stated, seen),
+            _batch(batch, seen),
+            _threads(stated, seen),
+        ]
     return [each for each in found if each is not None]
 
 
@@ -48,6 +79,11 @@ def refuse_deviating(candidate: Candidate, told: Mapping[str, Any]) -> None:
     wrong = [each.sentence for each in deviations(candidate, told) if each.invalidates]
     if wrong:
         raise ProvisionError(f"candidate `{candidate.name}` is no measure for others: {'; '.join(wrong)}")
+
+
+def files_of(told: Mapping[str, Any]) -> list[Any]:
+    """List the files that a backend read, with their digests, and those of each stage of a pipeline."""
+    return [each.get("files") for each in _parts(told)]
 
 
 def notes_of(candidates: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -83,11 +119,60 @@ def _by_share(each: tuple[str, float]) -> tuple[float, str]:
 
 def _device(candidate: Candidate, told: Mapping[str, Any]) -> Deviation | None:
     devices = [each["device"] for each in _observed(told) if "device" in each]
-    if not devices or any(device != "cpu" for device in devices):
+    others = [device for device in devices if device != "cpu"]
+    accelerated = _ACCELERATOR.search(candidate.hardware) is not None
+    seen = ""
+    if devices and not others and accelerated:
+        seen = "a run on the CPU"
+    elif others and not accelerated and _PROCESSOR.search(candidate.hardware):
+        seen = f"a run on {' and '.join(others)}"
+    elif stated := set(_MODEL.findall(candidate.hardware)):
+        gpus = [str(name) for name in told.get("gpus", ())]
+        if gpus and not any(stated & set(_MODEL.findall(name)) for name in gpus):
+            seen = f"a run on {' and '.join(gpus)}"
+    return Deviation("device", candidate.hardware, seen, invalidates=True) if seen else None
+
+
+def _digest(stated: Mapping[str, Any], seen: Mapping[str, Any]) -> Deviation | None:
+    asked, found = stated.get("sha256"), seen.get("sha256")
+    if not asked or not found or str(asked).lower() == str(found).lower():
         return None
-    if not _ACCELERATOR.search(candidate.hardware):
+    return Deviation("model digest", str(asked)[:16], f"`{str(found)[:16]}`", invalidates=True)
+
+
+def _providers(stated: Mapping[str, Any], seen: Mapping[str, Any]) -> Deviation | None:
+    asked, found = list(stated.get("providers") or ()), list(seen.get("providers") or ())
+    if not found or not set(asked) - set(found):
         return None
-    return Deviation("device", candidate.hardware, "a run on the CPU", invalidates=True)
+    return Deviation("provider", ", ".join(asked), ", ".join(found), invalidates=False)
+
+
+def _left_to_the_cpu(stated: Mapping[str, Any], seen: Mapping[str, Any]) -> Deviation | None:
+    asked, nodes = list(stated.get("providers") or ()), _mapping(seen, "nodes")
+    left, of_all = nodes.get(_CPU_PROVIDER, 0), sum(nodes.values())
+    if not asked or asked[0] == _CPU_PROVIDER or left <= SMALL * of_all:
+        return None
+    return Deviation("provider", asked[0], f"{left} of {of_all} nodes on {_CPU_PROVIDER}", invalidates=False)
+
+
+def _batch(asked: int | None, seen: Mapping[str, Any]) -> Deviation | None:
+    size = seen.get("batch")
+    if asked is None or size is None or size == asked:
+        return None
+    return Deviation(
+        "batch", str(asked), f"a model that takes {size} at a time and no other", invalidates=False
+    )
+
+
+def _threads(stated: Mapping[str, Any], seen: Mapping[str, Any]) -> Deviation | None:
+    asked, found, room = stated.get("threads"), seen.get("threads"), seen.get("processors")
+    if asked is None or found is None:
+        return None
+    if asked != found:
+        return Deviation("threads", str(asked), str(found), invalidates=False)
+    if room is not None and asked > room:
+        return Deviation("threads", str(asked), f"processors for {room} of them", invalidates=False)
+    return None
 
 
 def _runtime(candidate: Candidate, told: Mapping[str, Any]) -> Deviation | None:
@@ -102,5 +187,13 @@ def _runtime(candidate: Candidate, told: Mapping[str, Any]) -> Deviation | None:
 
 def _observed(told: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """What a backend observes, and each stage of a pipeline."""
-    parts = [told, *(stage["backend"] for stage in told.get("stages", ()))]
-    return [each["observed"] for each in parts if isinstance(each.get("observed"), Mapping)]
+    return [each["observed"] for each in _parts(told) if isinstance(each.get("observed"), Mapping)]
+
+
+def _parts(told: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    return [told, *(stage["backend"] for stage in told.get("stages", ()))]
+
+
+def _mapping(told: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    found = told.get(key)
+    return found if isinstance(found, Mapping) else {}

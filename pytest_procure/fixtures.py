@@ -135,7 +135,7 @@ def procure(
         suite = _suite(request)
         loaded = provisioned(backend, suite.base(candidate), suite.isolation(candidate))
         described = redacted_data(loaded.describe())
-        trial.look(dataset_slice, described)
+        dataset_slice = trial.look(dataset_slice, described)
         trial.disclose(candidate, described)
         references = [
             suite.offer(request.node.ihook, bar.against.name)

@@ -14,7 +14,7 @@ from .answering import owner_of, waivers_of
 from .concluding import concerns, is_declared
 from .decision import Policy
 from .errors import DeclarationError, EvidenceError, unknown
-from .evidence import ledger, private, spec
+from .evidence import ledger, private, spec, triggers
 from .evidence.differences import SUITE, candidate_differences, requirement_differences, suite_differences
 from .evidence.pack import LEDGER, SPEC
 from .evidence.parts import Requirement
@@ -29,14 +29,6 @@ from .gate import Expected, Gate
 from .holds import Hold
 
 _TASK = ("title", "decision", "measured_by", "measured_for")
-#: What asks for a new run, whatever the suite adds: a result is about these and nothing else.
-_RETEST = (
-    "the model, its runtime or its precision",
-    "the price sheet",
-    "the data, or how answers are scored",
-    "the hardware or its driver",
-    "this spec",
-)
 #: Options and marks with which other plugins run a failed test again until it passes.
 _RERUN_OPTIONS = ("reruns", "retries", "force_flaky")
 _RERUN_MARKS = ("flaky", "retry")
@@ -51,6 +43,7 @@ class Held:
         self.required = bool(config.getini("procure_require_seal"))
         self.screen = bool(config.getoption("procure_screen"))
         self.sealing = bool(config.getoption("procure_seal"))
+        self.pilot = config.getoption("procure_pilot") is not None
         self.day = datetime.now(UTC).date().isoformat()
         self.ledger = ledger.Ledger(self.folder)
         self.problems: list[str] = []
@@ -62,7 +55,7 @@ class Held:
         self.sealed_at = ""
         self.anchor = str(config.getoption("procure_ledger_head") or "").strip().lower()
         self._salt: bytes | None = None
-        if not (self.sealing or config.getoption("procure_plan")):
+        if self.pilot or not (self.sealing or config.getoption("procure_plan")):
             self._open()
         self.waivers: list[WaiverRecord] = []
         if self.spec is not None and not self.screen:
@@ -164,7 +157,7 @@ class Held:
     def compare(self, policy: Policy, award: str) -> None:
         """Hold all that was declared against the seal."""
         self._fill(policy, award)
-        if self.spec is None or self.screen:
+        if self.spec is None or self.screen or self.pilot:
             return
         found = list(suite_differences(self.spec, self.ran))
         for name, candidate in self.ran["candidates"].items():
@@ -191,7 +184,7 @@ class Held:
             "min_clusters": policy.min_clusters,
         }
         self.ran["expires"] = _date(str(config.getini("procure_expires")))
-        self.ran["retest"] = [*_RETEST, *config.getini("procure_retest")]
+        self.ran["retest"] = [*triggers.ALWAYS, *config.getini("procure_retest")]
         self.ran["plugin"] = ".".join(__version__.split(".")[:2])
 
     def _not_sealed(self, subject: str, ran: SealedRequirement) -> Iterable[WaiverRecord]:
@@ -212,7 +205,7 @@ class Held:
             requirement=requirement.id,
             candidate=requirement.candidate,
             stated=stated,
-            kind="screen" if self.screen else "run",
+            kind="screen" if self.screen else "pilot" if self.pilot else "run",
             reason=str(self._config.getoption("procure_rerun") or "").strip(),
             keeps=lambda own: self.keeps(own, requirement),
             waiver=in_force(self.waivers, requirement.id, requirement.candidate),

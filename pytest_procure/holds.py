@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import secrets
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, Literal
 
 from .datasets import DatasetSlice
@@ -14,9 +16,15 @@ from .evidence.canonical import plain
 from .evidence.differences import candidate_differences, difference, disclosed_differences, slice_differences
 from .evidence.ledger import Chain, Entry, Ledger
 from .evidence.record import DifferenceRecord, SeriesRecord, WaiverRecord
-from .evidence.sealing import sealed_candidate, sealed_slice
-from .evidence.series import begun_entry, number, refusal, series
+from .evidence.sealing import salted_slice, sealed_as_salted, sealed_candidate
+from .evidence.series import aborted, begun_entry, number, refusal, series
 from .evidence.spec import Spec
+
+
+@cache
+def _instead_of_a_salt() -> bytes:
+    """Give what hides the items of a suite whose salt is lost, for as long as this process lives."""
+    return secrets.token_bytes(32)
 
 
 @dataclass(slots=True)
@@ -35,7 +43,7 @@ class Hold:
     requirement: str
     candidate: str
     stated: Mapping[str, Any]
-    kind: Literal["run", "screen"]
+    kind: Literal["run", "screen", "pilot"]
     reason: str
     keeps: Callable[[Sequence[DifferenceRecord]], bool]
     waiver: WaiverRecord | None = None
@@ -43,17 +51,23 @@ class Hold:
     run: str = ""  # "" until it begins
     _digest: str = ""
     _number: int = 1
-    _begun: int = 1
+    _aborted: int = 0  # of those before it
     _risk: float = 0.0
     _measured: bool = False
 
-    def look(self, chosen: DatasetSlice, disclosed: Mapping[str, Any]) -> None:
-        """Compare the samples and the loaded candidate with the sealed ones, before they are used."""
+    def look(self, chosen: DatasetSlice, disclosed: Mapping[str, Any]) -> DatasetSlice:
+        """Compare the samples and the loaded candidate with the sealed ones, before they are used.
+
+        Gives the samples so that a pack tells of them no more than the spec does: by salted digests, which
+        are those of this moment.
+        """
+        hidden = salted_slice(chosen, self.salt or _instead_of_a_salt())
+        _ = hidden.digest
         self._digest = sealed_candidate(self.stated, disclosed)["digest"]
-        if self.kind == "screen":
-            return
-        self.differences += disclosed_differences(self.spec, self.candidate, plain(disclosed))
-        self.differences += self._of_slice(chosen)
+        if self.kind == "run":
+            self.differences += disclosed_differences(self.spec, self.candidate, plain(disclosed))
+            self.differences += self._of_slice(hidden)
+        return hidden
 
     def look_again(self, disclosed: Mapping[str, Any]) -> None:
         """Compare the candidate with the sealed one once more, after it was loaded anew."""
@@ -85,7 +99,7 @@ class Hold:
             earlier = series(chain, self.requirement, self._digest) if self.kind == "run" else []
             if why := refusal(earlier, self.reason):
                 raise EvidenceError(why)
-            self._number, self._begun = number(earlier), len(earlier) + 1
+            self._number, self._aborted = number(earlier), aborted(earlier)
             return begun_entry(
                 run,
                 kind=self.kind,
@@ -103,39 +117,35 @@ class Hold:
     def measured(self, policy: Policy, requests: int) -> Policy:
         """Write that all requests are answered, before anybody sees what came of them.
 
-        Another session may have finished a run in the meantime: the number is that of now. Raises
-        `EvidenceError`.
+        The number is that of when it began: whoever begins later has the later one, and the smaller risk.
+        Raises `EvidenceError`.
         """
-        if self._measured:
-            return policy.of_run(self._number)
-
-        def entry(chain: Chain) -> Entry:
-            others = [run for run in series(chain, self.requirement, self._digest) if run["id"] != self.run]
-            if self.kind == "run":
-                self._number = max(self._number, number(others))
-            return {"run": self.run, "requests": requests}
-
-        self.ledger.append("measured", entry)
-        self._measured = True
+        if not self._measured:
+            self.ledger.append("measured", lambda _: {"run": self.run, "requests": requests})
+            self._measured = True
         return self._judged_at(policy)
 
-    def end(self, verdict: str) -> None:
-        """Write the verdict, or that the run ended before all was measured. Raises `EvidenceError`."""
+    def end(self, verdict: str, logs: Mapping[str, str] | None = None) -> None:
+        """Write the verdict, or that the run ended before all was measured. Raises `EvidenceError`.
+
+        `logs`: SHA-256 of each file of rows that a pack holds of it, by its path there; none without a pack.
+        """
         if self.run:
             told = verdict if self._measured else ""
-            kept = self.kind == "screen" or self.keeps(self.differences)
-            self.ledger.append("end", lambda _: {"run": self.run, "verdict": told, "as_sealed": kept})
+            kept = self.kind != "run" or self.keeps(self.differences)
+            ended = {"run": self.run, "verdict": told, "as_sealed": kept, "logs": dict(logs or {})}
+            self.ledger.append("end", lambda _: ended)
 
     def record(self) -> SeriesRecord | None:
         """Tell which run it was; None if it never began."""
-        if not self.run or self.kind == "screen":
+        if not self.run or self.kind != "run":
             return None
         return {
             "run": self._number,
             "of": self._number,
-            "begun": self._begun,
+            "aborted": self._aborted + (not self._measured),
             "candidate": self._digest,
-            "reason": self.reason if self._begun > 1 else "",
+            "reason": self.reason if self._number > 1 else "",
             "consumer_risk": self._risk,
             "ledger_id": self.run,
         }
@@ -145,7 +155,7 @@ class Hold:
         self._risk = judged.consumer_risk
         return judged
 
-    def _of_slice(self, chosen: DatasetSlice) -> list[DifferenceRecord]:
+    def _of_slice(self, hidden: DatasetSlice) -> list[DifferenceRecord]:
         requirement = self.spec["requirements"].get(self.requirement)
         offer = None if requirement is None else requirement["offers"].get(self.candidate)
         sealed = None if offer is None else self.spec["datasets"].get(offer["slice"])
@@ -167,5 +177,5 @@ class Hold:
                     sentence=said,
                 )
             ]
-        ran = sealed_slice(chosen, self.salt)
+        ran = sealed_as_salted(hidden, self.salt)
         return list(slice_differences(self.requirement, self.candidate, offer["slice"], sealed, ran))

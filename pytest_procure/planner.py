@@ -91,7 +91,10 @@ class Planner:
         """Set a test's fixtures up and run the pilot; nothing of it is reported, so nothing is judged."""
         self._ran = ""
         runtestprotocol(item, log=False, nextitem=following)
-        return self._ran or item.stash[trial_key].problem or "its fixtures could not be set up"
+        trial = item.stash[trial_key]
+        if trial.hold is not None:  # a pilot is a look at the data: it stands in the ledger of a sealed suite
+            trial.hold.end("not judged")
+        return self._ran or trial.problem or "its fixtures could not be set up"
 
     def _planned(self, item: pytest.Item, ran: Execution | str | None) -> Plan:
         trial = item.stash[trial_key]

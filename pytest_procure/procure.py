@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,8 +17,7 @@ from .candidates import Candidate
 from .capacity import Capacity, find, ladder
 from .cases import Case
 from .datasets import DatasetSlice, Scorer
-from .datasets.conditions import Features
-from .disclosure import refuse_deviating
+from .disclosure import files_of, refuse_deviating
 from .driver.cutting import measured_part
 from .driver.journal import Journal
 from .driver.limits import Limits
@@ -36,10 +36,9 @@ from .result import Result
 from .scenarios import Scenario
 from .stopping import staged
 from .sweeping import Sweep, bars_of, loads_of
-from .telemetry.energy import meter
-from .telemetry.sampling import Probe
+from .telemetry.instruments import Instruments
 from .units import Number, Quantity, duration
-from .worst_slice import FoundSlice, Search, found_slice
+from .worst_slice import Asked, Features, FoundSlice, found_slice
 
 if TYPE_CHECKING:
     from .evidence.record import SweepPoint
@@ -205,32 +204,14 @@ class Procure:
         """Bring a value of your own, `own.NAME`, for a bar or an assert; `interval` is its likely range."""
         return self._case.measure(name, value, unit, interval)
 
-    def find_slice(  # noqa: PLR0913 - a search has this many knobs, all of them keywords
-        self,
-        result: Result,
-        features: Features | None = None,
-        *,
-        scores: str = "accuracy",
-        name: str = "own.worst_slice",
-        least: int = 30,
-        examples: int = 200,
-        seed: int = 0,
+    def find_slice(
+        self, result: Result, features: Features | None = None, **asked: Unpack[Asked]
     ) -> FoundSlice:
-        """Search a run for the slice on which the candidate is worst, by hypothesis (extra `[hypothesis]`).
+        """Search a run for the slice on which the candidate is worst: see `worst_slice.Asked`.
 
-        A condition (`length >= 212 and stratum == 'billing'`) is found on one half of the items, and its
-        share is measured on the other, so that the search does not choose its own evidence. It is held
-        against a bar as `own.worst_slice`, or as `name` says.
-
-        features   name -> function of an input that gives a number or a text; strata are one by themselves
-        scores     the scorer's metric by which it is worst
-        least      items of the first half that a condition has to hold for
-        examples   conditions that are tried
-        seed       of the halves; clusters stay whole
-
+        `features`: name -> function of an input that gives a number or a text; strata are one by themselves.
         Raises `DeclarationError`, `DataError` and `ProvisionError` for what cannot be searched.
         """
-        asked = Search(scores=scores, name=name, least=least, examples=examples, seed=seed)
         return found_slice(self._case, result.execution, features or {}, asked)
 
     def _chosen(self, scenario: Scenario | str | None, arguments: dict[str, Any]) -> Scenario:
@@ -265,15 +246,20 @@ class Procure:
         """Run each launch, with the joules that the device counted in its measured window where it counts."""
         launches: list[Run] = []
         joules: list[float | None] = []
-        energy = meter(backend.device)
         for number in range(scenario.launches):
             if number:
+                before = files_of(backend.describe())
                 backend.reload()
+                if self._hold is None and files_of(backend.describe()) != before:
+                    raise ProvisionError(
+                        f"the files of candidate `{self._case.candidate.name}` changed between two launches"
+                    )
                 if self._hold is not None and backend is self._backend:
                     self._hold.look_again(redacted_data(backend.describe()))
-            probes = () if energy is None else (energy,)
-            launches.append(self._drive(backend, self._slice, scenario, probes))
-            joules.append(None if energy is None else energy.joules)
+            instruments = Instruments.of(backend.device)
+            run = self._drive(backend, self._slice, scenario, instruments)
+            launches.append(run)
+            joules.append(instruments.joules(run.origin_ns, run.origin_ns + run.log.window_ns))
             if launches[-1].broken:
                 break
         counted = tuple(each for each in joules if each is not None)
@@ -330,15 +316,20 @@ class Procure:
         return self._case.add(execution, declared=declared, references=references)
 
     def _drive(
-        self, backend: Provisioned, source: SampleSource, scenario: Scenario, probes: Sequence[Probe] = ()
+        self,
+        backend: Provisioned,
+        source: SampleSource,
+        scenario: Scenario,
+        instruments: Instruments | None = None,
     ) -> Run:
+        instruments = instruments or Instruments.of(backend.device)
         try:
             run = self._driver(backend.loaded, scenario)(
                 backend.loaded,
                 source,
                 scenario,
                 progress=self._progress,
-                probes=probes,
+                probes=instruments.probes,
                 limits=self._limits,
             )
         finally:
@@ -346,6 +337,7 @@ class Procure:
                 self._progress.done()
         # Once for all: what a candidate raises may hold a key, and is recorded.
         run.log.errors = {query: redacted(text) for query, text in run.log.errors.items()}
+        run = _with_readings(run, instruments)
         backend.hung = backend.hung or run.hung
         # Of what is no pipeline nobody here has timed a stage; it would be the candidate's own word.
         told = run.log.stages
@@ -357,12 +349,12 @@ class Procure:
         return measured_part(run, scenario)
 
     def _driver(self, loaded: LoadedBackend, scenario: Scenario) -> Callable[..., Run]:
-        """Pick the driver: an endpoint's requests are sent from processes of their own, without a journal."""
+        """Pick the driver: an endpoint's requests are sent from processes of their own."""
+        journal = self._journals(self._case.candidate, scenario) if self._journals else None
         if isinstance(loaded, LoadedEndpoint):
             from .driver.endpoint.drive import drive as drive_endpoint  # noqa: PLC0415 - needs an extra
 
-            return drive_endpoint
-        journal = self._journals(self._case.candidate, scenario) if self._journals else None
+            return partial(drive_endpoint, journal=journal)
         return partial(drive, journal=journal)
 
     def _execution(
@@ -388,6 +380,16 @@ class Procure:
         if key not in self._scores:
             self._scores[key] = (log, score((log,), self._slice, scorer))
         return self._scores[key][1]
+
+
+def _with_readings(run: Run, instruments: Instruments) -> Run:
+    """Put what was read of the device beside what was seen of the harness."""
+    seen, conditions = run.audit, dict(run.conditions)
+    if instruments.energy:
+        conditions["energy"] = instruments.energy
+    if instruments.gpus or instruments.unseen:
+        seen = replace(seen, gpus=instruments.seen(), gpus_unseen=instruments.unseen)
+    return replace(run, audit=seen, conditions=conditions)
 
 
 def _served(candidate: Candidate, scenario: Scenario) -> Scenario:

@@ -11,6 +11,7 @@ from . import threads
 from .backends import Backend, LoadedBackend
 from .errors import DeclarationError, ProcureError, ProvisionError
 from .isolation.declared import HERE, Isolation
+from .telemetry.driver import names_of
 
 
 class Provisioned:
@@ -50,6 +51,8 @@ class Provisioned:
     def describe(self) -> Mapping[str, Any]:
         """Disclose what runs. Raises `ProvisionError` for what no record can hold: no plain JSON data."""
         told = dict(self.loaded.describe())
+        if names := names_of(self.device):
+            told["gpus"] = names
         try:
             json.dumps(told, allow_nan=False)
         except (TypeError, ValueError) as error:

@@ -17,6 +17,7 @@ from .units import Quantity, duration
 
 if TYPE_CHECKING:
     from .evidence.record import SweepRecord
+    from .telemetry.gpu import GpuSeen
 
 
 class Family:
@@ -197,6 +198,16 @@ class Result:
     def latency(self) -> Family:
         """Percentiles from the scheduled time to completion: `.p50`, `.p95`, `["p99.9"]`."""
         return Family("latency", ("p50", "p90", "p95", "p99", "p99.9"), self._measured)
+
+    @property
+    def gpu_memory_peak(self) -> Measured:
+        """The most memory in use on the candidate's GPUs, as their driver counts it."""
+        return self._measured("gpu_memory_peak")
+
+    @property
+    def gpus(self) -> tuple[tuple[GpuSeen, ...], ...]:
+        """What was seen of each GPU of the candidate's device, launch by launch; decides nothing."""
+        return tuple(launch.audit.gpus for launch in self.execution.launches)
 
     @property
     def ttft(self) -> Family:

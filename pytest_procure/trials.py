@@ -53,11 +53,15 @@ class Trial:
     held: HeldPart | None = None  # what seal and ledger said of it, when it was over
     kept: dict[int, Kept] = field(default_factory=dict)  # by id of the execution, which the case holds
 
-    def look(self, chosen: DatasetSlice, disclosed: dict[str, Any]) -> None:
-        """Take in what the fixtures bring, before it is used; a seal is held against it."""
+    def look(self, chosen: DatasetSlice, disclosed: dict[str, Any]) -> DatasetSlice:
+        """Take in what the fixtures bring, before it is used; a seal is held against it.
+
+        Gives the samples as they are to be recorded: of a sealed suite, by salted digests.
+        """
         self.chosen, self.disclosed = chosen, disclosed
         if self.hold is not None:
-            self.hold.look(chosen, disclosed)
+            self.chosen = self.hold.look(chosen, disclosed)
+        return self.chosen
 
     def failed(self, error: BaseException, function: Callable[..., Any] | None) -> None:
         """Keep why the test ended early. A failed bar is a finding, not a problem."""
@@ -73,7 +77,7 @@ class Trial:
 
     def disclose(self, candidate: Candidate, told: Mapping[str, Any]) -> None:
         """Keep what the backend says of itself, and where the offer is not what it declares."""
-        found = deviations(candidate, told)
+        found = deviations(candidate, told, max_batch=self.requirement.scenario.max_batch)
         # A backend's own words under these keys would be taken for ours.
         self.disclosed = {key: value for key, value in told.items() if key not in {"deviations", "invalid"}}
         if found:
@@ -91,9 +95,13 @@ class Trial:
             self._settle_hold()
             self.record = self._concluded(keeper)
             if self.hold is not None:
-                self.hold.end(self.record["verdict"])
+                self.hold.end(self.record["verdict"], self._logs())
         except ProcureError as error:  # a value that fits no bar, a log that cannot be written
             self.blocked(str(error))
+
+    def _logs(self) -> dict[str, str]:
+        """Give the digest of each file of rows that is kept, so that no other run's stand for this one's."""
+        return {path: digest for kept in self.kept.values() for path, digest in kept.digests().items()}
 
     def remarked(self, remark: str) -> None:
         """Add what the record has to say where there was no problem."""

@@ -35,6 +35,8 @@ _UNITS: dict[str, tuple[str, Decimal]] = {
     "B": ("size", Decimal(1)),
     "MB": ("size", Decimal(1_000_000)),
     "GB": ("size", Decimal(1_000_000_000)),
+    "MiB": ("size", Decimal(1024**2)),
+    "GiB": ("size", Decimal(1024**3)),
 }
 _ALIASES = {"µs": "us", "μs": "us", "sec": "s", "/s": "1/s", "qps": "1/s", "req/s": "requests/s"}
 

@@ -20,7 +20,7 @@ from .decision import Decision, Policy, decide
 from .metrics.measurement import Measurement, Unmeasurable
 
 #: What is shown but decides nothing while the quality bars are not met.
-_AFTER_QUALITY = frozenset({"latency", "goodput", "throughput", "cost", "energy"})
+_AFTER_QUALITY = frozenset({"latency", "goodput", "throughput", "cost", "energy", "memory"})
 
 
 class Verdict(StrEnum):

@@ -81,7 +81,7 @@ def sentence(finding: Finding) -> str:
     if finding.struck:
         said += "; decides nothing, because the quality bars are not met"
     if finding.verdict is Verdict.INVALID:
-        said += "; the measuring machine was late, so this says nothing of the candidate"
+        said += "; the measuring machine was late or shared, so this says nothing of the candidate"
     return said
 
 

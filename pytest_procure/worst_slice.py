@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,33 +33,56 @@ class FoundSlice:
     n: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Search:
-    """What is searched for; see `Procure.find_slice`."""
+class Asked(TypedDict, total=False):
+    """How a search is made.
 
-    scores: str
-    name: str
-    least: int
-    examples: int
-    seed: int
+    A condition (`length >= 212 and stratum == 'billing'`) is found on one half of the items, and its share is
+    measured on the other, so that the search does not choose its own evidence.
+    """
+
+    scores: str  # the scorer's metric by which it is worst; "accuracy"
+    name: str  # what a bar on its share names; "own.worst_slice"
+    least: int  # items of the first half that a condition has to hold for; 30
+    examples: int  # conditions that are tried; 200
+    seed: int  # of the halves; clusters stay whole; 0
 
 
-def found_slice(case: Case, run: Execution, features: Features, asked: Search) -> FoundSlice:
-    """Search one half of the items for the worst condition, and measure it on the other as `own.NAME`."""
-    if asked.scores not in run.scores:
-        raise DeclarationError(unknown("scorer", asked.scores, run.scores))
-    for what, least in (("least", _LEAST), ("examples", 1), ("seed", 0)):
-        value = getattr(asked, what)
-        if not isinstance(value, int) or isinstance(value, bool) or value < least:
-            raise DeclarationError(f"`{what}={value!r}` of a search; expected a number, {least} or more")
+_DEFAULTS: Asked = {
+    "scores": "accuracy",
+    "name": "own.worst_slice",
+    "least": 30,
+    "examples": 200,
+    "seed": 0,
+}
+_SMALLEST = {"least": _LEAST, "examples": 1, "seed": 0}
+
+
+def found_slice(case: Case, run: Execution, features: Features, asked: Asked) -> FoundSlice:
+    """Search one half of the items for the worst condition, and measure it on the other as `own.NAME`.
+
+    By hypothesis (extra `[hypothesis]`). Raises `DeclarationError`, `DataError` and `ProvisionError` for what
+    cannot be searched.
+    """
+    for knob in asked:
+        if knob not in _DEFAULTS:
+            raise DeclarationError(unknown("argument of a search", knob, _DEFAULTS))
+    search = _DEFAULTS | asked
+    if search["scores"] not in run.scores:
+        raise DeclarationError(unknown("scorer", search["scores"], run.scores))
+    for knob, smallest in _SMALLEST.items():
+        value = search[knob]  # type: ignore[literal-required]  # keys of it
+        if not isinstance(value, int) or isinstance(value, bool) or value < smallest:
+            raise DeclarationError(f"`{knob}={value!r}` of a search; expected a number, {smallest} or more")
     items = np.unique(run.items)
-    means = np.bincount(run.items, weights=run.scores[asked.scores])[items] / np.bincount(run.items)[items]
+    means = (
+        np.bincount(run.items, weights=run.scores[search["scores"]])[items] / np.bincount(run.items)[items]
+    )
     strata = None if run.slice.strata is None else run.slice.strata[items]
     columns = columns_of(features, [run.slice.inputs[i] for i in items], strata)
     clusters = items if run.slice.clusters is None else run.slice.clusters[items]
-    searched = _half(clusters, asked.seed)
+    searched = _half(clusters, search["seed"])
     parts = worst_condition(
-        _rows(columns, searched), means[searched], least=asked.least, examples=asked.examples
+        _rows(columns, searched), means[searched], least=search["least"], examples=search["examples"]
     )
     condition = Condition(parts, dict(features))
     judged = ~searched & condition.among(columns)
@@ -71,7 +95,7 @@ def found_slice(case: Case, run: Execution, features: Features, asked: Search) -
     share = float(means[judged].mean())
     low, high = _bounds(case, run, means[judged], clusters[judged])
     measured = case.measure(
-        asked.name,
+        search["name"],
         round(share, 12),
         "",
         (min(low, share), max(high, share)),

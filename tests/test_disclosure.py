@@ -40,6 +40,79 @@ def test_an_accelerator_that_was_declared_and_not_used_invalidates():
     assert deviations(offer(hardware="2 x c7i.large"), told(device="cpu")) == []
 
 
+def test_a_processor_that_was_declared_and_a_gpu_used_invalidates():
+    for hardware in ("8 vCPUs", "one CPU core of the machine that measured", "AMD EPYC 9654", "Graviton4"):
+        assert invalidating(deviations(offer(hardware=hardware), told(device="cuda:0"))) == ["device"]
+        assert deviations(offer(hardware=hardware), told(device="cpu")) == []
+    assert deviations(offer(hardware="8 vCPUs and an L4"), told(device="cuda:0")) == []
+
+
+@pytest.mark.parametrize(
+    ("hardware", "gpu", "same"),
+    [
+        ("1 x H100", "NVIDIA H100 80GB HBM3", True),
+        ("2 x A100 80GB", "NVIDIA A100-SXM4-80GB", True),
+        ("T4", "Tesla T4", True),
+        ("RTX 4090", "NVIDIA GeForce RTX 4090", True),
+        ("GH200", "NVIDIA GH200 480GB", True),
+        ("a GPU", "NVIDIA L4", True),
+        ("1 x H100", "NVIDIA L4", False),
+        ("L40S", "NVIDIA L4", False),
+        ("H200", "NVIDIA GH200 480GB", False),
+        ("RTX 4090", "NVIDIA GeForce RTX 4080", False),
+    ],
+)
+def test_another_gpu_than_declared_invalidates(hardware, gpu, same):
+    found = deviations(offer(hardware=hardware), told(device="cuda:0") | {"gpus": [gpu]})
+    assert invalidating(found) == ([] if same else ["device"])
+
+
+def stated(declared, **observed):
+    return {"declared": declared, "observed": observed}
+
+
+def test_another_model_than_declared_invalidates():
+    found = deviations(offer(), stated({"sha256": "a" * 64}, sha256="b" * 64))
+    assert invalidating(found) == ["model digest"]
+    assert deviations(offer(), stated({"sha256": "A" * 64}, sha256="a" * 64)) == []
+    assert deviations(offer(), stated({"sha256": None}, sha256="a" * 64)) == []
+
+
+CUDA, CPU = "CUDAExecutionProvider", "CPUExecutionProvider"
+
+
+def test_a_provider_that_did_not_start_is_told():
+    (found,) = deviations(offer(), stated({"providers": [CUDA, CPU]}, providers=[CPU]))
+    assert (found.what, found.invalidates) == ("provider", False)
+    assert found.sentence == f"provider: declared `{CUDA}, {CPU}`, observed {CPU}"
+    assert deviations(offer(), stated({"providers": [CUDA]}, providers=[CUDA, CPU])) == []
+
+
+def test_nodes_that_a_provider_left_to_the_cpu_are_told():
+    (found,) = deviations(offer(), stated({"providers": [CUDA, CPU]}, nodes={CUDA: 5, CPU: 6}))
+    assert found.sentence == f"provider: declared `{CUDA}`, observed 6 of 11 nodes on {CPU}"
+    assert deviations(offer(), stated({"providers": [CUDA, CPU]}, nodes={CUDA: 99, CPU: 6})) == []
+    assert deviations(offer(), stated({"providers": [CPU]}, nodes={CPU: 6})) == []
+
+
+def test_a_model_of_another_size_of_batch_than_declared_is_told():
+    (found,) = deviations(offer(max_batch=8), told(batch=1))
+    assert found.sentence == "batch: declared `8`, observed a model that takes 1 at a time and no other"
+    assert not found.invalidates
+    assert deviations(offer(max_batch=8), told(batch=8), max_batch=2) == []
+    assert [each.what for each in deviations(offer(), told(batch=4), max_batch=1)] == ["batch"]
+    assert deviations(offer(max_batch=8), told()) == []
+
+
+def test_other_threads_than_declared_or_than_there_are_processors_for_are_told():
+    (found,) = deviations(offer(), stated({"threads": 4}, threads=1, processors=8))
+    assert found.sentence == "threads: declared `4`, observed 1"
+    (found,) = deviations(offer(), stated({"threads": 8}, threads=8, processors=2))
+    assert found.sentence == "threads: declared `8`, observed processors for 2 of them"
+    assert deviations(offer(), stated({"threads": 2}, threads=2, processors=2)) == []
+    assert deviations(offer(), stated({"threads": None}, threads=2, processors=1)) == []
+
+
 def test_another_runtime_than_declared_is_told():
     assert deviations(offer(runtime="onnxruntime 1.32"), told()) == []
     (found,) = deviations(offer(runtime="onnxruntime 1.3"), told())

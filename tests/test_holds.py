@@ -76,13 +76,32 @@ def test_a_run_while_another_still_runs_needs_a_reason(ledger):
         hold(ledger).begin(Policy())
 
 
-def test_of_two_runs_side_by_side_the_one_that_ends_last_is_the_second(ledger):
+def test_of_two_runs_side_by_side_the_one_that_began_last_is_the_second(ledger):
     first, second = hold(ledger), hold(ledger, reason="in a hurry")
-    first.begin(Policy())
-    assert second.begin(Policy()).consumer_risk == 0.05
-    assert complete(second).consumer_risk == 0.05
-    assert first.measured(Policy(), 3).consumer_risk == 0.025
-    assert first.record()["run"] == 2
+    assert first.begin(Policy()).consumer_risk == 0.05
+    assert complete(second).consumer_risk == 0.025
+    assert first.measured(Policy(), 3).consumer_risk == 0.05
+    assert (first.record()["run"], second.record()["run"]) == (1, 2)
+
+
+def test_whoever_ends_each_run_that_goes_badly_gets_no_more_than_twice_the_risk(ledger):
+    """As many tries as one likes: the risks at which they are judged, whether or not they come to an end."""
+    risks = []
+    for attempt in range(15):
+        made = hold(ledger, reason="the machine went down" if attempt else "")
+        risks.append(made.begin(Policy()).consumer_risk)
+    last = hold(ledger, reason="the machine went down")
+    risks.append(complete(last, "accept").consumer_risk)
+    assert sum(risks) < 2 * Policy().consumer_risk
+    assert (last.record()["run"], last.record()["aborted"]) == (16, 15)
+
+
+def test_the_digests_of_a_runs_rows_stand_in_its_last_entry(ledger):
+    made = hold(ledger)
+    made.begin(Policy())
+    made.measured(Policy(), 3)
+    made.end("accept", {"runs/r.npy": "ab"})
+    assert ledger.read().entries[-1]["logs"] == {"runs/r.npy": "ab"}
 
 
 def test_a_screening_is_never_refused_and_never_counts(ledger):

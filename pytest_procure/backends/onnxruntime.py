@@ -18,11 +18,10 @@ from pytest_procure.errors import DeclarationError, ProvisionError, unknown
 from .decode import Decode, decoder, decoder_name
 from .files import checked_digest, file_record, model_file, one_line
 from .onnx_files import external_files
+from .onnx_providers import CPU, Provider, device_of, known, lacking, name_of
 from .precision import of_onnx
+from .processors import usable_processors
 
-Provider = str | tuple[str, Mapping[str, Any]]
-
-_CPU = "CPUExecutionProvider"
 _OPTIMISATION = {
     "none": "ORT_DISABLE_ALL",
     "basic": "ORT_ENABLE_BASIC",
@@ -51,7 +50,9 @@ class OnnxRuntime:
     that time is measured.
 
     `providers` are tried in this order and are used as asked for, or loading fails: a node runs on the CPU
-    only if `CPUExecutionProvider` is listed. `threads` is the number of threads inside one operator.
+    only if `CPUExecutionProvider` is listed. With `io_binding=True` onnxruntime's own binding puts inputs on
+    the device and fetches outputs from it, and not its plain call. `threads` is the number of threads inside
+    one operator.
     `sha256` is the digest that the model file has to have.
     """
 
@@ -60,7 +61,8 @@ class OnnxRuntime:
     decode: Decode = None
     inputs: Mapping[str, str] | None = None
     threads: int = 1
-    providers: Sequence[Provider] = (_CPU,)
+    providers: Sequence[Provider] = (CPU,)
+    io_binding: bool = False
     graph_optimisation: Literal["none", "basic", "extended", "all"] = "all"
     dtype: str | None = None
     sha256: str | None = None
@@ -74,8 +76,10 @@ class OnnxRuntime:
             raise DeclarationError(f"`threads={self.threads!r}` of `{self.path}`; expected 1 or more")
         if isinstance(self.providers, str) or not self.providers:
             raise DeclarationError(
-                f"`providers={self.providers!r}` of `{self.path}`; expected a list of names, as in ['{_CPU}']"
+                f"`providers={self.providers!r}` of `{self.path}`; expected a list of names, as in ['{CPU}']"
             )
+        if not isinstance(self.io_binding, bool):
+            raise DeclarationError(f"`io_binding={self.io_binding!r}` of `{self.path}` is no True or False")
         decoder(self.decode)
         if self.dtype is not None:
             try:
@@ -103,7 +107,8 @@ class OnnxRuntime:
         file = model_file(base, self.path)
         checked_digest(file, self.sha256, str(self.path))
         weights = external_files(file, shown=str(self.path))
-        providers = _providers(self.providers, onnxruntime.get_available_providers())
+        providers = known(self.providers, onnxruntime.get_available_providers())
+        lack = lacking(onnxruntime, [name for name, _ in providers])
         try:
             session = onnxruntime.InferenceSession(
                 str(file),
@@ -113,10 +118,10 @@ class OnnxRuntime:
                 enable_fallback=0,
             )
         except Exception as error:  # noqa: BLE001 - onnxruntime raises subclasses of Exception itself
-            raise ProvisionError(self._refusal(error, file, providers, onnxruntime.__version__)) from None
+            raise ProvisionError(self._refusal(error, file, onnxruntime.__version__, lack)) from None
         files = [file_record(file), *(file_record(path, name) for name, path in weights.items())]
-        loaded = LoadedOnnxRuntime(self, session, files, onnxruntime.__version__, of_onnx(file))
-        loaded.check()
+        loaded = LoadedOnnxRuntime(self, onnxruntime, session, files, of_onnx(file))
+        loaded.check(lack)
         return loaded
 
     def _options(self, onnxruntime: Any, providers: Sequence[tuple[str, dict[str, Any]]]) -> Any:
@@ -128,19 +133,19 @@ class OnnxRuntime:
         )
         options.log_severity_level = 3  # errors: the only place that says why a provider could not start
         options.add_session_config_entry("session.record_ep_graph_assignment_info", "1")
-        if all(name != _CPU for name, _ in providers):
+        if all(name != CPU for name, _ in providers):
             options.add_session_config_entry("session.disable_cpu_ep_fallback", "1")
         return options
 
-    def _refusal(
-        self, error: Exception, file: Path, providers: Sequence[tuple[str, Any]], version: str
-    ) -> str:
+    def _refusal(self, error: Exception, file: Path, version: str, lack: str) -> str:
         reason = one_line(error, hide=file)
-        asked = providers[0][0]
-        if asked != _CPU and "CPU EP" in reason:
+        asked = name_of(self.providers[0])
+        if asked != CPU and lack:
+            return f"`{self.path}`: {asked} was asked for, but {lack}"
+        if asked != CPU and "CPU EP" in reason:
             return (
                 f"`{self.path}`: {asked} was asked for, but onnxruntime {version} would run parts of the "
-                f"model on the CPU; mend the provider's set-up, or list {_CPU} after it to allow that"
+                f"model on the CPU; mend the provider's set-up, or list {CPU} after it to allow that"
             )
         return f"onnxruntime {version} cannot load `{self.path}`: {reason}"
 
@@ -153,17 +158,17 @@ class LoadedOnnxRuntime:
     def __init__(
         self,
         declared: OnnxRuntime,
+        onnxruntime: Any,
         session: Any,
         files: list[dict[str, Any]],
-        version: str,
         weights: dict[str, float],
     ) -> None:
         self._declared = declared
         self._session = session
         self._files = files
-        self._version = version
+        self._onnxruntime = onnxruntime
         self._weights = weights
-        self._run = session.run
+        self._run = self._bound if declared.io_binding else session.run
         self._inputs = session.get_inputs()
         self._output_names = [output.name for output in session.get_outputs()]
         self._dtype = None if declared.dtype is None else np.dtype(declared.dtype)
@@ -173,19 +178,21 @@ class LoadedOnnxRuntime:
     def device(self) -> str:
         """`cpu`, `cuda:0`, or the provider's name in small letters."""
         name, *_ = self._session.get_providers()
-        short = name.removesuffix("ExecutionProvider").lower()
-        if short not in {"cuda", "tensorrt", "nvtensorrtrtx", "rocm", "migraphx"}:
-            return str(short)
-        kind = "rocm" if short in {"rocm", "migraphx"} else "cuda"
-        return f"{kind}:{self._session.get_provider_options()[name].get('device_id', '0')}"
+        # Some providers do not give back the options that they were given.
+        asked = {name_of(p): {} if isinstance(p, str) else dict(p[1]) for p in self._declared.providers}
+        return device_of(name, asked.get(name, {}) | self._session.get_provider_options().get(name, {}))
 
-    def check(self) -> None:
-        """Refuse a session that does not run where it was asked to, or cannot be fed or read as declared."""
+    def check(self, lack: str = "") -> None:
+        """Refuse a session that does not run where it was asked to, or cannot be fed or read as declared.
+
+        `lack`: what its provider lacks on this machine.
+        """
         declared, path = self._declared, self._declared.path
-        asked = _name(declared.providers[0])
+        asked = name_of(declared.providers[0])
         used = self._session.get_providers()[0]
         if used != asked:
-            raise ProvisionError(f"`{path}`: {asked} was asked for, but onnxruntime runs it on {used}")
+            why = f"; {lack}" if lack else ""
+            raise ProvisionError(f"`{path}`: {asked} was asked for, but onnxruntime runs it on {used}{why}")
         nodes = self._nodes()
         if nodes and asked not in nodes:
             raise ProvisionError(
@@ -224,6 +231,22 @@ class LoadedOnnxRuntime:
             )
         return [dict(zip(self._output_names, row, strict=True)) for row in zip(*outputs, strict=True)]
 
+    def _bound(self, names: Sequence[str], feed: Mapping[str, Any]) -> Any:
+        """Run with inputs and outputs on the device; each call, so each thread, has a binding of its own."""
+        kind, _, number = self.device.partition(":")
+        # Others than these have no memory that onnxruntime could bind to by name.
+        kind, place = (kind, int(number)) if kind in {"cuda", "rocm"} else ("cpu", 0)
+        binding = self._session.io_binding()
+        for name, array in feed.items():
+            value = self._onnxruntime.OrtValue.ortvalue_from_numpy(array, kind, place)
+            binding.bind_ortvalue_input(name, value)
+        for name in names:
+            binding.bind_output(name, kind, place)
+        binding.synchronize_inputs()
+        self._session.run_with_iobinding(binding)
+        binding.synchronize_outputs()
+        return binding.copy_outputs_to_cpu()
+
     def _feed(self, inputs: Any) -> dict[str, Any]:
         keys = self._declared.inputs or {}
         if len(self._inputs) == 1 and not keys:
@@ -261,16 +284,23 @@ class LoadedOnnxRuntime:
         """Disclose the runtime, how it was set up, and the model file."""
         declared = self._declared
         return {
-            "runtime": f"onnxruntime {self._version}",
+            "runtime": f"onnxruntime {self._onnxruntime.__version__}",
             "device": self.device,
             "providers": list(self._session.get_providers()),
             "provider_nodes": self._nodes(),
+            "io_binding": declared.io_binding,
             "threads": declared.threads,
             "graph_optimisation": declared.graph_optimisation,
             "decode": decoder_name(declared.decode),
             "dtype": declared.dtype,
             "files": self._files,
+            "declared": {
+                "providers": [name_of(provider) for provider in declared.providers],
+                "threads": declared.threads,
+                "sha256": declared.sha256,
+            },
             "observed": self._observed(),
+            "notes": self._notes(),
             "inputs": [_tensor(node) for node in self._session.get_inputs()],
             "outputs": [_tensor(node) for node in self._session.get_outputs()],
         }
@@ -278,11 +308,25 @@ class LoadedOnnxRuntime:
     def _observed(self) -> dict[str, Any]:
         """What the session says of itself, and the model's weights of theirs, whatever was declared."""
         options = self._session.get_session_options()
-        return {
+        told = {
             "device": self.device,
+            "providers": list(self._session.get_providers()),
+            "nodes": self._nodes(),
             "precision": self._weights | self._computed(),
             "threads": options.intra_op_num_threads,
+            "processors": usable_processors(),
+            "sha256": self._files[0]["sha256"],
         }
+        first = {node.shape[0] for node in self._inputs if node.shape}
+        if len(first) == 1 and isinstance(size := first.pop(), int):
+            told["batch"] = size  # the model takes batches of this size and no other
+        return told
+
+    def _notes(self) -> list[str]:
+        """CUDA's provider rounds fp32 to TF32 unless it is told not to."""
+        options = self._session.get_provider_options().get("CUDAExecutionProvider", {})
+        coarse = str(options.get("use_tf32", "0")).lower() in {"1", "true"} and "fp32" in self._weights
+        return ["its fp32 may be computed in TF32 (`use_tf32` of CUDAExecutionProvider)"] if coarse else []
 
     def _computed(self) -> dict[str, float]:
         """Precisions that a provider computes in by its own options, whatever the weights are stored as."""
@@ -311,20 +355,6 @@ def refuse_mixed_distributions() -> None:
             f"{' and '.join(installed)} are installed over each other, so nobody can say which one runs; "
             "make a fresh environment with one of them"
         )
-
-
-def _name(provider: Provider) -> str:
-    return provider if isinstance(provider, str) else provider[0]
-
-
-def _providers(asked: Sequence[Provider], available: Sequence[str]) -> list[tuple[str, dict[str, Any]]]:
-    for provider in asked:
-        if _name(provider) not in available:
-            raise ProvisionError(
-                unknown("execution provider", _name(provider), available)
-                + " (for CUDA: `pip install 'pytest-procure[onnx-gpu]'` in a fresh environment)"
-            )
-    return [(_name(p), {} if isinstance(p, str) else dict(p[1])) for p in asked]
 
 
 def _tensor(node: Any) -> dict[str, Any]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from pytest_procure.errors import DataError, DeclarationError, ProvisionError, unknown
 
+from . import chat
 from .endpoints.loaded import LoadedHttp, checked_sending
 from .endpoints.target import check_url, checked_headers, parse_url, refuse_proxy, secret, target_at
 
@@ -110,34 +111,27 @@ class OpenAIEndpoint:
             "kind": self.kind,
             "options": dict(self.options),
         }
-        return LoadedHttp(target, self._sending(), self._body, disclosed)
+        around = self._around() if self.kind == "chat" else None
+        return LoadedHttp(target, self._sending(), self._body, disclosed, around)
 
     def _body(self, item: Any) -> bytes:
         """Write a request's body."""
-        asked: dict[str, Any] = {"model": self.model, **self.options}
+        before, behind = self._around()
         if self.kind == "chat":
-            asked["messages"] = _messages(item)
-        else:
-            if not isinstance(item, str):
-                raise DataError(f"a sample for {self.kind} is a {type(item).__name__}; expected a text")
-            asked["prompt" if self.kind == "completions" else "input"] = item
+            return before + chat.inner(chat.messages(item)) + behind
+        if not isinstance(item, str):
+            raise DataError(f"a sample for {self.kind} is a {type(item).__name__}; expected a text")
+        return before + chat.inner([item]) + behind
+
+    def _around(self) -> tuple[bytes, bytes]:
+        """Write what stands before and behind the messages of a request, or the text."""
+        name = {"chat": "messages", "completions": "prompt", "embeddings": "input"}[self.kind]
+        asked: dict[str, Any] = {"model": self.model, **self.options}
         if self.stream and self.kind != "embeddings":
             asked |= {"stream": True, "stream_options": {"include_usage": True}}
-        try:
-            return json.dumps(asked, ensure_ascii=False, allow_nan=False).encode()
-        except (TypeError, ValueError) as error:
-            raise DataError(f"a sample is no plain JSON data: {error}") from None
-
-
-def _messages(item: Any) -> list[Any]:
-    if isinstance(item, str):
-        return [{"role": "user", "content": item}]
-    if isinstance(item, Sequence) and item and all(isinstance(each, Mapping) for each in item):
-        return [dict(each) for each in item]
-    raise DataError(
-        f"a sample for chat is a {type(item).__name__}; expected a text, or a list of messages, as in "
-        '[{"role": "user", "content": "..."}]'
-    )
+        opens, closes = ("[", "]") if self.kind == "chat" else ("", "")
+        rest = json.dumps(asked, ensure_ascii=False, allow_nan=False)
+        return f'{{"{name}": {opens}'.encode(), f"{closes}, {rest[1:]}".encode()
 
 
 def certificates(base: Path, file: str | Path) -> str:

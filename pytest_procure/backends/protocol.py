@@ -72,8 +72,9 @@ class LoadedBackend(Protocol):
         """Answer a batch.
 
         `inputs` has shape `(b, ...)` for array datasets and is a list of b items otherwise; the result holds
-        b outputs (or `Answer`s) in the same order, which later calls leave alone. Returns when the answers
-        are there: on an accelerator, after synchronising. Exceptions are recorded as failed requests.
+        b outputs (or `Answer`s) in the same order: numbers, text, bytes, arrays, and lists or dicts of them.
+        They are copied when it returns, so a buffer may be used again. Returns when the answers are there: on
+        an accelerator, after synchronising. Exceptions are recorded as failed requests.
         """
         ...
 
@@ -113,6 +114,11 @@ class LoadedEndpoint(LoadedBackend, Protocol):
     @property
     def sending(self) -> Sending:
         """How requests are sent."""
+        ...
+
+    @property
+    def around(self) -> tuple[bytes, bytes] | None:
+        """What of every body stands before and behind the messages of a chat; None where it is no chat."""
         ...
 
     def body(self, item: Any) -> bytes:

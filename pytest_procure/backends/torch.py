@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import copy
+import gc
 import importlib
+import os
+import shlex
+import shutil
+import sys
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import KW_ONLY, dataclass
@@ -18,6 +23,7 @@ from .decode import Decode, decoder, decoder_name
 from .files import checked_digest, file_record, model_file, one_line
 from .function import qualified_name
 from .precision import of_torch
+from .processors import usable_processors
 from .torch_files import EXPORTED, program, restore
 
 #: Stands in the report.
@@ -84,6 +90,7 @@ class TorchModule:
                 "run `pip install 'pytest-procure[torch]'`"
             ) from None
         device = _device(torch, self.device)
+        self._check_compiler(device)
         dtype = _dtype(torch, self.dtype)
         _dtype(torch, self.autocast, named="autocast")
         module, file = self._brought(torch, base)
@@ -94,8 +101,21 @@ class TorchModule:
             if file is None or file.suffix != EXPORTED:  # an exported program is what it was exported as
                 module = module.eval()
         except RuntimeError as error:
+            del module  # what fitted is given back
+            _give_back(torch, device)
             raise ProvisionError(f"`{self._name()}` does not fit on {device}: {one_line(error)}") from None
         return LoadedTorchModule(self, torch, module, file)
+
+    def _check_compiler(self, device: Any) -> None:
+        """Refuse to compile for the processor without a C++ compiler: the first call would fail."""
+        if not self.compile or device.type != "cpu":
+            return
+        named = os.environ.get("CXX", "clang++" if sys.platform == "darwin" else "g++")
+        if shutil.which((shlex.split(named) or [""])[0]) is None:
+            raise ProvisionError(
+                f"`{self._name()}`: torch.compile needs a C++ compiler on the CPU; there is no `{named}`; "
+                "install one (Debian: apt-get install g++), or leave out `compile=`"
+            )
 
     def _name(self) -> str:
         return qualified_name(self.module) if callable(self.module) else str(self.module)
@@ -165,6 +185,7 @@ class LoadedTorchModule:
                 outputs = self._rows(outputs)
             answers: Sequence[Any] = self._decode(outputs)
         if self._device.type != "cpu":
+            # All of the device, and not one stream's event: a module may have put work on streams of its own.
             self._torch.accelerator.synchronize(self._device)
         return answers
 
@@ -177,14 +198,24 @@ class LoadedTorchModule:
 
     def _tensor(self, inputs: Any) -> Any:
         # Copied, because the samples are read-only and a module may work in place.
-        tensor = self._torch.tensor(np.asarray(inputs))
-        dtype = self._dtype if tensor.is_floating_point() else None
+        array = np.asarray(inputs)
         on_gpu = self._device.type == "cuda"
-        if on_gpu:
-            tensor = tensor.pin_memory()  # a copy from pageable memory waits for the host
-        tensor = tensor.to(device=self._device, dtype=dtype, non_blocking=on_gpu)
+        tensor = self._pinned(array) if on_gpu else self._torch.tensor(array)
+        tensor = tensor.to(device=self._device, non_blocking=on_gpu)
+        if self._dtype is not None and tensor.is_floating_point():
+            tensor = tensor.to(dtype=self._dtype)  # there: the host's own conversion would not be pinned
         if self._declared.channels_last and tensor.ndim == 4:
             tensor = tensor.contiguous(memory_format=self._torch.channels_last)
+        return tensor
+
+    def _pinned(self, array: Any) -> Any:
+        """Copy samples once, into memory that the device reads by itself: a pageable copy waits for the host.
+
+        torch gives the memory to nobody else before the device has read it.
+        """
+        kind = self._torch.from_numpy(np.empty(0, dtype=array.dtype)).dtype
+        tensor = self._torch.empty(array.shape, dtype=kind, pin_memory=True)
+        np.copyto(tensor.numpy(), array)
         return tensor
 
     def _rows(self, outputs: Any) -> Any:
@@ -210,17 +241,41 @@ class LoadedTorchModule:
             "dtype": declared.dtype,
             "autocast": declared.autocast,
             "channels_last": declared.channels_last,
+            "tf32": self._tf32(),
             "weights": weights,
             "parameters": sum(one.numel() for one in self._module.parameters()),
             "module": qualified_name(declared.module) if callable(declared.module) else str(declared.module),
             "decode": decoder_name(declared.decode),
             "files": self._files,
+            "declared": {"threads": declared.threads, "sha256": declared.sha256},
             "observed": {
                 "device": self.device,
                 "precision": of_torch(self._module.parameters(), declared.autocast),
+                "threads": torch.get_num_threads(),
+                "processors": usable_processors(),
+                "sha256": self._files[0]["sha256"] if self._files else None,
             },
-            "notes": [_TRUSTED] if declared.trust_pickle else [],
+            "notes": self._notes(),
         }
+
+    def _notes(self) -> list[str]:
+        coarse = self._tf32()
+        return [
+            *([_TRUSTED] if self._declared.trust_pickle else []),
+            *(
+                [f"its fp32 {' and '.join(coarse)} may be computed in TF32, as torch is set"]
+                if coarse
+                else []
+            ),
+        ]
+
+    def _tf32(self) -> list[str]:
+        """Which computations in fp32 an NVIDIA GPU may round to TF32, by torch's settings."""
+        if self._device.type != "cuda":
+            return []
+        torch = self._torch
+        found = ["convolutions"] if torch.backends.cudnn.allow_tf32 else []
+        return found + ["matrix products"] * (torch.get_float32_matmul_precision() != "highest")
 
     def _mode(self) -> str:
         declared = self._declared
@@ -239,8 +294,7 @@ class LoadedTorchModule:
         del self._module, self._call
         if self._declared.compile:
             self._torch.compiler.reset()  # what was compiled holds the weights
-        if self._device.type == "cuda":
-            self._torch.cuda.empty_cache()
+        _give_back(self._torch, self._device)
 
 
 def _device(torch: Any, name: str) -> Any:
@@ -256,6 +310,13 @@ def _device(torch: Any, name: str) -> Any:
     if device.type == "cuda" and device.index is None:
         return torch.device("cuda", torch.cuda.current_device())
     return device
+
+
+def _give_back(torch: Any, device: Any) -> None:
+    """Give the device's memory back. Modules lie in cycles, and compiled ones always do."""
+    if device.type == "cuda":
+        gc.collect()
+        torch.cuda.empty_cache()
 
 
 def _compiled(torch: Any, module: Any, asked: bool | str) -> Any:  # noqa: FBT001 - as declared

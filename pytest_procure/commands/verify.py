@@ -9,7 +9,7 @@ from pathlib import Path
 from pytest_procure.cli import Parser, printable
 from pytest_procure.evidence.plain import dumps, to_plain
 from pytest_procure.verify import Verification, verify
-from pytest_procure.verify.freshness import Stale, stale
+from pytest_procure.verify.freshness import Stale, Trigger, stale, triggers
 
 _LISTED = 200
 
@@ -40,12 +40,13 @@ def main(arguments: Sequence[str]) -> int:
     old = stale(found, against=asked.against, on=asked.on)
     accepted = found.record is not None and bool(found.record["outcome"]["accepted"])
     status = 0 if found.holds and not old and (accepted or not asked.gate) else 1
-    told = _json(found, old, status) if asked.json else _text(found, old)
+    asking = triggers(found, old, against=asked.against)
+    told = _json(found, old, asking, status) if asked.json else _text(found, old, asking)
     sys.stdout.write(told)
     return status
 
 
-def _text(found: Verification, old: Sequence[Stale]) -> str:
+def _text(found: Verification, old: Sequence[Stale], asking: Sequence[Trigger]) -> str:
     lines = []
     if found.holds:
         lines.append(
@@ -62,6 +63,7 @@ def _text(found: Verification, old: Sequence[Stale]) -> str:
         lines.append("  covered by digests alone, and not made again:")
         lines += [f"    {each}" for each in found.carried[:_LISTED]]
     lines += [f"  {each.state.upper()}: {each.said}" for each in old]
+    lines += [f"  a new run is asked for by {each.text}: {_TRIGGERS[each.state]}" for each in asking]
     lines.append(f"root {found.root}")
     for level in found.levels:
         lines.append(
@@ -73,7 +75,16 @@ def _text(found: Verification, old: Sequence[Stale]) -> str:
     return "".join(f"{printable(line)}\n" for line in lines)
 
 
-def _json(found: Verification, old: Sequence[Stale], status: int) -> str:
+#: What is told of a trigger.
+_TRIGGERS = {
+    "fires": "FIRES",
+    "does not fire": "nothing of it was found",
+    "not looked at": "not looked at; `--against LATER_PACK` does",
+    "for people to tell": "no program can tell",
+}
+
+
+def _json(found: Verification, old: Sequence[Stale], asking: Sequence[Trigger], status: int) -> str:
     record = found.record
     told = {
         "folder": str(found.folder),
@@ -84,6 +95,7 @@ def _json(found: Verification, old: Sequence[Stale], status: int) -> str:
         "sentence": None if record is None else record["outcome"]["sentence"],
         "mismatches": [to_plain(each) for each in found.mismatches],
         "stale": [to_plain(each) for each in old],
+        "triggers": [to_plain(each) for each in asking],
         "not_recomputed": found.carried,
         "signers": found.signers,
         "levels": [to_plain(each) for each in found.levels],

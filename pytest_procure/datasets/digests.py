@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -26,17 +26,20 @@ def slice_digest(inputs: Column, references: Column | None) -> str:
 
     Raises `DataError` if an item is neither an array, nor text, bytes or plain data.
     """
-    whole = hashlib.sha256()
-    for item in item_digests(inputs, references):
-        whole.update(item)
-    return whole.hexdigest()
+    return digest_of(item_digests(inputs, references))
+
+
+def digest_of(items: Iterable[bytes]) -> str:
+    """The digest of samples that have these digests, in this order, as hexadecimal text."""
+    return hashlib.sha256(b"".join(items)).hexdigest()
 
 
 def item_digests(inputs: Column, references: Column | None) -> Iterator[bytes]:
     """Give the digest of each sample, 32 bytes. Raises `DataError` as `slice_digest` does."""
-    answers = _canonical_column(references) if references is not None else iter([b""] * len(inputs))
-    for asked, expected in zip(_canonical_column(inputs), answers, strict=True):
-        yield hashlib.sha256(b"".join((_length(asked), asked, _length(expected), expected))).digest()
+    nothing = _length(b"")
+    answers = iter([nothing] * len(inputs)) if references is None else _framed_column(references)
+    for asked, expected in zip(_framed_column(inputs), answers, strict=True):
+        yield hashlib.sha256(asked + expected).digest()
 
 
 def canonical(value: Any) -> bytes:
@@ -48,14 +51,26 @@ def _length(data: bytes) -> bytes:
     return len(data).to_bytes(8, "little")
 
 
-def _canonical_column(column: Column) -> Iterator[bytes]:
+def _framed_column(column: Column) -> Iterator[bytes]:
+    """Give the canonical bytes of each item, led by their length."""
     if isinstance(column, Lazy):
-        return (_canonical_stored(column, place) for place in range(len(column)))
+        return _framed(_canonical_stored(column, place) for place in range(len(column)))
     if isinstance(column, np.ndarray) and column.dtype.kind in "biufcmM":
-        head = _array_head(column.dtype, column.shape[1:])
-        rows = np.ascontiguousarray(_little_endian(column)).reshape(len(column), -1).view(np.uint8)
-        return (head + row.tobytes() for row in rows)
-    return (_canonical_item(item, place) for place, item in enumerate(column))
+        return _framed_rows(column)
+    return _framed(_canonical_item(item, place) for place, item in enumerate(column))
+
+
+def _framed(items: Iterable[bytes]) -> Iterator[bytes]:
+    return (_length(data) + data for data in items)
+
+
+def _framed_rows(column: NDArray[Any]) -> Iterator[bytes]:
+    """Do the same for rows of an array, which are of one length, and often millions."""
+    head = _array_head(column.dtype, column.shape[1:])
+    data = np.ascontiguousarray(_little_endian(column)).reshape(-1).view(np.uint8).data
+    size = len(data) // max(1, len(column))
+    lead = (len(head) + size).to_bytes(8, "little") + head
+    return (lead + data[place * size : (place + 1) * size] for place in range(len(column)))
 
 
 def _canonical_stored(column: Lazy, place: int) -> bytes:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from pytest_procure.errors import DataError, DeclarationError, unknown
 
 from .conditions import Condition
-from .digests import Column, slice_digest
+from .digests import Column, digest_of, item_digests
 from .lazy import Lazy, Selected
 from .seats import checked_weights, largest_remainder, seats_by_weight
 
@@ -29,7 +29,8 @@ class DatasetSlice:
     """Chosen samples, in the order they are numbered by a run: sample i of a run is row i here.
 
     `inputs`, `references`, `strata` and `clusters` are the dataset's columns at `indices`, `(len,)` int64.
-    `weights`: the share of each stratum in production, by which quality is then judged.
+    `weights`: the share of each stratum in production, by which quality is then judged. `salted` makes the
+    digest that is published of the digest of an item, where nobody may find an item by trying out guesses.
     """
 
     dataset: Dataset
@@ -40,6 +41,7 @@ class DatasetSlice:
     strata: NDArray[np.str_] | None = field(repr=False)
     clusters: Indices | None = field(repr=False)
     weights: Mapping[str, float] | None = None
+    salted: Callable[[bytes], bytes] | None = field(default=None, repr=False)
 
     def __len__(self) -> int:
         """Count samples."""
@@ -62,13 +64,25 @@ class DatasetSlice:
     @cached_property
     def digest(self) -> str:
         """SHA-256 over the digests of the samples, in order. Raises `DataError` where one has none."""
-        return slice_digest(self.inputs, self.references)
+        return digest_of([self.digests])
+
+    @cached_property
+    def digests(self) -> bytes:
+        """The digest of each sample as it is published, 32 bytes each. Raises `DataError` for none."""
+        return b"".join(self._published(self.inputs, self.references))
+
+    def _published(self, inputs: Column, references: Column | None) -> Iterator[bytes]:
+        found = item_digests(inputs, references)
+        return found if self.salted is None else map(self.salted, found)
+
+    def _digested(self, inputs: Column, references: Column | None) -> str:
+        return digest_of(self._published(inputs, references))
 
     def check_unchanged(self) -> None:
         """Raise `DataError` when the samples are no longer those that the digest was made of."""
         before = self.digest
         labels = self._stage_digests
-        if slice_digest(self.inputs, self.references) != before or self._digest_stages() != labels:
+        if self._digested(self.inputs, self.references) != before or self._digest_stages() != labels:
             raise DataError(
                 f"the samples of dataset `{self.dataset.name}` were changed during the run; a candidate must "
                 "leave its inputs as they are, and nothing more can be measured on them"
@@ -85,7 +99,7 @@ class DatasetSlice:
 
     def _digest_stages(self) -> dict[str, str]:
         return {
-            name: slice_digest(_rows(labels.references, self.indices), None)
+            name: self._digested(_rows(labels.references, self.indices), None)
             for name, labels in sorted(self.dataset.stages.items())
         }
 

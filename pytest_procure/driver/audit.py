@@ -11,6 +11,7 @@ import numpy as np
 
 from pytest_procure import threads
 from pytest_procure.scenarios import Scenario
+from pytest_procure.telemetry.gpu import GpuSeen
 
 from .arrivals import Arrivals, arrivals_of, law_of
 from .limits import Limits
@@ -59,6 +60,8 @@ class Audit:
     arrivals_sent: Arrivals | None  # as they reached a free worker
     candidate: Seen
     limits: Limits
+    gpus: tuple[GpuSeen, ...] = ()  # that the candidate's device names, where a driver tells of them
+    gpus_unseen: str = ""  # why one that it names was not looked at
 
     def faults(self, tightest_bar_ns: int | None = None) -> tuple[str, ...]:
         """Tell the harness's own faults, each with its mend. `tightest_bar_ns`: the least latency bar."""
@@ -68,6 +71,7 @@ class Audit:
             self._crowded(),
             self._collected(),
             self._stepped(),
+            *self._shared(),
             *self._irregular(),
         ]
         return tuple(sentence for sentence in told if sentence)
@@ -110,11 +114,23 @@ class Audit:
             told.append(
                 f"the candidate's code ran Python's garbage collector {times}, for {in_ms(self.gc_pause_ns)}"
             )
-        return tuple(told)
+        return (*told, *self._gpu_notes())
 
     def as_dict(self) -> dict[str, Any]:
         """Give all of it as plain JSON data."""
-        return asdict(self)
+        told = asdict(self)
+        for name in ("gpus", "gpus_unseen"):  # of candidates that use none
+            if not told[name]:
+                del told[name]
+        return told
+
+    def _shared(self) -> list[str]:
+        return [gpu.fault for gpu in self.gpus if gpu.fault]
+
+    def _gpu_notes(self) -> list[str]:
+        """Tell what stands against the candidate's own hardware, and what of it could not be seen."""
+        unseen = [f"its GPU was not looked at: {self.gpus_unseen}"] if self.gpus_unseen else []
+        return [note for gpu in self.gpus for note in gpu.notes()] + unseen
 
     def _late(self, allowed: int) -> str:
         if self.send_lag_p99_ns is None or self.send_lag_p99_ns <= allowed:

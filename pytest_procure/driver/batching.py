@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from bisect import bisect_right
+from heapq import heappop, heappush
 
 from pytest_procure.scenarios import Scenario
 
@@ -28,20 +29,23 @@ class Queue:
         self._lock = threading.Lock()
         self._head = 0  # the first query that nobody has taken
         self._batches = 0
+        self._idle: list[int] = []  # since when each worker is free that waits in here or at the lock
         self.busy = bytearray(scenario.workers)  # 1 for each worker that is serving
 
     def claim(self, worker: int, free: int) -> tuple[int, int, int] | None:
         """Wait for the next batch and take it: its number, its first query and the one after its last.
 
         `free`: since when the worker is. The batch holds what was due when it had to leave: a query that came
-        while the harness was late goes with the next one. None when nothing is left or the run is stopped.
+        while the harness was late goes with the next one. Who comes first takes what the one that was free
+        first had to take. None when nothing is left or the run is stopped.
         """
+        heappush(self._idle, free)
         with self._lock:
             first = self._head
             limit = min(first + self._max_batch, len(self._schedule))
             if first == limit:
                 return None
-            left = max(self._gather(first), free) - self.board.origin
+            left = max(self._gather(first), heappop(self._idle)) - self.board.origin
             if self.board.stop:
                 return None
             end = limit

@@ -34,7 +34,8 @@ class Board:
     The columns are written through memoryviews, which cost a third of a numpy store. A batch is committed by
     its `completed` stamp, which is written last: what lacks it has not happened.
 
-    `columns`: `(1 + 3 * queries,)` int64, the memory of a journal: the origin, then started, completed, ends.
+    `columns`: int64, the memory of a journal: the origin, then `queries` each of started, completed, ends.
+    What is behind them is left alone.
     """
 
     __slots__ = (
@@ -56,7 +57,7 @@ class Board:
             columns = np.full(1 + 3 * queries, -1, dtype=np.int64)
         self._journalled = isinstance(columns, np.memmap)
         self._origin = columns[:1]
-        started, completed, ends = np.split(columns[1:], [queries, 2 * queries])
+        started, completed, ends = np.split(columns[1 : 1 + 3 * queries], [queries, 2 * queries])
         ends[:] = np.arange(1, queries + 1, dtype=np.int64)  # as if every query were a batch of its own
         self._arrays = (started, completed, ends)
         self.started = started.data

@@ -33,7 +33,13 @@ def measured_part(run: Run, scenario: Scenario) -> Run:
             f"expected a longer run, or a smaller cut"
         )
     before, after = part(run.log, 0, rows), part(run.log, rows, len(run.log))
-    return replace(run, log=after, cut=before, conditions=run.conditions | {"cut_off": _told(before, after)})
+    return replace(
+        run,
+        log=after,
+        cut=before,
+        conditions=run.conditions | {"cut_off": _told(before, after)},
+        origin_ns=run.origin_ns + int(run.log.scheduled[rows]),
+    )
 
 
 def part(log: RequestLog, first: int, end: int) -> RequestLog:
@@ -55,7 +61,7 @@ def part(log: RequestLog, first: int, end: int) -> RequestLog:
         errors={query - first: text for query, text in log.errors.items() if first <= query < end},
         window_ns=log.window_ns - shift,
         stages={name: stage.part(samples) for name, stage in log.stages.items()},
-        wire=None if log.wire is None else log.wire.part(first, end, shift),
+        wire=None if log.wire is None else log.wire.part(first * per, end * per, shift),
     )
 
 

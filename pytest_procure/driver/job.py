@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from pytest_procure.backends.protocol import LoadedBackend
+from pytest_procure.isolation.hosted import LoadedHosted
 from pytest_procure.scenarios import (
     Scenario,
     arrivals,
@@ -22,10 +23,12 @@ from pytest_procure.units import Quantity
 from .batching import Queue
 from .board import Board
 from .clock import calibrated
+from .history import History
 from .journal import Journal
 from .log import Int64
 from .outcomes import Plan
 from .source import SampleSource, conversations, in_batches_of, in_order
+from .taking import taken, untouched
 from .turns import Turns
 from .workers import in_batches, in_turn, one_by_one
 
@@ -58,8 +61,14 @@ class Job:
         self._turns = turns
         self._source = source
         self._predict = backend.predict
+        self._history = History(source, self.order, scenario.turns, self.board) if scenario.history else None
+        self._inputs_of = source.take if self._history is None else self._history.opening
+        self._take = untouched if isinstance(backend, LoadedHosted) else taken
         # Batches are known in advance where queries are sent alone, and offline, where all of them are there.
-        if scenario.max_batch == 1 or scenario.name == "offline":
+        # With history nothing is known in advance.
+        if self._history is not None:
+            self._batches = self._samples = None
+        elif scenario.max_batch == 1 or scenario.name == "offline":
             self._batches = in_batches_of(size * scenario.max_batch, source, self.order)
             self._samples = None
         else:
@@ -96,12 +105,12 @@ class Job:
 
     def clear(self) -> None:
         """Let go of the inputs and of the board: what is left is what the log has to account for."""
-        self._batches = self._samples = None
+        self._batches = self._samples = self._history = None
         self.board = Board(0)
 
     def probe(self) -> Any:
         """Give a batch of the smallest size that the run asks for."""
-        return self._source.take(self.order[: self.scenario.samples_per_query])
+        return self._inputs_of(self.order[: self.scenario.samples_per_query])
 
     def warm_up(self) -> None:
         """Call the backend with single samples and with whole batches, from the end of the order.
@@ -114,7 +123,7 @@ class Job:
                 if self.board.stop:
                     return
                 places = np.arange(-size, 0) - call * size
-                batch = self._source.take(self.order.take(places, mode="wrap"))
+                batch = self._inputs_of(self.order.take(places, mode="wrap"))
                 self._warm_up_calls[size] = max(self._warm_up_calls.get(size, 0), call + 1)
                 try:
                     self._predict(batch)
@@ -137,14 +146,26 @@ class Job:
         if self.schedule is None:
             duration = self.scenario.duration
             limit = None if duration is None else duration.ns
-            return [partial(in_turn, self.board, self._predict, self._inputs(), self.clock, limit)]
+            return [
+                partial(in_turn, self.board, self._predict, self._take, self._inputs(), self.clock, limit)
+            ]
         if self.scenario.max_batch == self.scenario.workers == 1:
-            return [partial(one_by_one, self.board, self._predict, self._inputs(), self.clock, self.schedule)]
+            return [
+                partial(
+                    one_by_one,
+                    self.board,
+                    self._predict,
+                    self._take,
+                    self._inputs(),
+                    self.clock,
+                    self.schedule,
+                )
+            ]
         return self._batch_loops(Queue(self.schedule, self.scenario, self.board, self.clock))
 
     def _batch_loops(self, queue: Queue | Turns) -> list[Callable[[], None]]:
         return [
-            partial(in_batches, queue, worker, self._predict, self._gather)
+            partial(in_batches, queue, worker, self._predict, self._take, self._gather)
             for worker in range(self.scenario.workers)
         ]
 
@@ -180,7 +201,10 @@ class Job:
     def _gather(self, number: int, first: int, end: int) -> Any:
         """Make the inputs of batch `number`, which serves the queries from `first` to `end`."""
         if self._turns is not None:
-            return self._gather_asked(self._turns.places(first, end))
+            places = self._turns.places(first, end)
+            return (
+                self._gather_asked(places) if self._history is None else self._history.batch(number, places)
+            )
         if self._batches is not None:
             return self._batches[number]
         if self._samples is not None:

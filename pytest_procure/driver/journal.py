@@ -10,6 +10,10 @@ would take Python's lock from the workers.
     started, completed, ends          (queries,) int64, as on the board
     order                             (samples,) int64: which item each sample asks
     schedule                          (queries,) int64: when each query is due; not in a closed loop
+
+A run against an endpoint is journalled by `endpoint.copying`, a few times a second, from the columns of its
+load processes: its rows are numbered before the run, so that the order is known, and its `schedule` is filled
+as queries become due (-1 before).
 """
 
 from __future__ import annotations
@@ -36,7 +40,7 @@ class Journal:
     about: dict[str, Any]
 
     def open(self, queries: int, order: Int64, schedule: Int64 | None) -> Int64:
-        """Make the file and map it: `(1 + 3 * queries,)` int64, origin and the board's columns.
+        """Make the file and map it: int64, origin, the board's columns, the order and the schedule.
 
         All pages are written once here, and brought to the disk, so that the run meets no page for the first
         time. Raises `EvidenceError` when the file cannot be written.
@@ -53,7 +57,7 @@ class Journal:
                 file.write(head.ljust(_HEAD - 1) + b"\n")
                 for part in (columns, order, planned):
                     part.astype("<i8").tofile(file)
-            mapped = np.memmap(self.path, "<i8", "r+", _HEAD, columns.shape)
+            mapped = np.memmap(self.path, "<i8", "r+", _HEAD)
             mapped.flush()
         except OSError as error:
             raise EvidenceError(f"the journal {self.path.name} cannot be made: {error.strerror}") from error

@@ -56,6 +56,8 @@ class StageLog:
 class Wire:
     """What an endpoint's driver saw of each request. Times are ns, as in the log; columns are `(n,)`.
 
+    A request asks one sample, so under multi_stream there are `samples_per_query` of them a query.
+
     `token_times[token_starts[i]:token_starts[i + 1]]`: when the tokens of request i arrived (CSR layout),
     `token_starts` has `(n + 1,)`. Tokens of one event arrive at one time. A request whose answer was no
     stream has none, and `chunks` -1. `started`, `completed` and `output_tokens` of the log are: the first
@@ -159,8 +161,18 @@ class RequestLog:
     def answered(self) -> NDArray[np.bool_]:
         """`(n,)`: there was an answer, good or bad."""
         ended = self.completed >= 0
-        result: NDArray[np.bool_] = ended if self.wire is None else ended & ~self.wire.given_up
+        if self.wire is None:
+            return ended
+        result: NDArray[np.bool_] = ended & ~self.wire.given_up.reshape(-1, self.samples_per_query).any(
+            axis=1
+        )
         return result
+
+    def by_sample(self, column: NDArray[Any]) -> NDArray[Any]:
+        """Repeat a column of queries for the samples of each: `(n * samples_per_query,)`."""
+        if self.samples_per_query == 1:
+            return column
+        return np.repeat(column, self.samples_per_query)[: len(self.samples)]
 
     @property
     def latency(self) -> Int64:

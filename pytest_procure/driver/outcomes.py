@@ -22,11 +22,13 @@ from pytest_procure.backends.protocol import Answer, Passing, StagePass
 
 from .board import Snapshot, printable
 from .log import Int64, RequestLog, StageLog, Status
+from .taking import Unread
 
 _PART = 10_000  # queries
 _PASSINGS = tuple(Passing)
 #: Each takes as much memory as a log; no pipeline has so many.
 _MOST_STAGES = 64
+_NO_SEQUENCES = (str, bytes, Mapping, AbstractSet, Unread)
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,6 +234,17 @@ def _count_tokens(rows: _Rows, place: int, answer: Answer) -> None:
             column[place] = count
 
 
+def answer_at(outputs: list[Any], failures: Mapping[int, str], number: int, place: int, size: int) -> Any:
+    """Give one output of batch `number`, which has ended; None where it is no answer."""
+    returned, message = _outputs(outputs[number], size)
+    if number in failures or message:
+        return None
+    output = returned[place]
+    if isinstance(output, Answer):
+        output = None if output.error else output.output
+    return None if _fault(output) else output
+
+
 def _is_sound(returned: Any, expected: int) -> bool:
     """Whether all outputs are good at a glance: an array of finite numbers, one row each."""
     return (
@@ -247,8 +260,9 @@ def _outputs(returned: Any, expected: int) -> tuple[list[Any], str]:
     """Read what `predict` returned as a list of outputs, or say why it is none."""
     if returned is None:
         return [], "answered with nothing: the backend returned None"
-    if isinstance(returned, (str, bytes, Mapping, AbstractSet)) or not hasattr(returned, "__len__"):
-        return [], f"answered with a {type(returned).__name__}; expected a sequence of {expected} outputs"
+    if isinstance(returned, _NO_SEQUENCES) or not hasattr(returned, "__len__"):
+        kind = returned.kind if isinstance(returned, Unread) else type(returned).__name__
+        return [], f"answered with a {kind}; expected a sequence of {expected} outputs"
     try:
         outputs = list(returned)
     except Exception as error:  # noqa: BLE001 - reading what a candidate returned runs the candidate's code

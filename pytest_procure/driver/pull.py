@@ -57,6 +57,7 @@ class Run:
     cut: RequestLog | None = None  # the first part of the run, where the scenario says it is not measured
     warmup_ns: int = 0  # how long the warm-up calls took, before the first scheduled time
     endings: tuple[Ending, ...] = ()  # of the candidate's own processes, since the run before
+    origin_ns: int = 0  # of `perf_counter_ns`: when the first query of the log was due
 
     @property
     def broken(self) -> bool:
@@ -115,6 +116,7 @@ def drive(  # noqa: PLR0913 - who is driven, over what, and who looks on
     crew = Crew(job.board, job.warm_up, job.loops())
     window = _open(job, crew, host, wall_limit, progress, probes)
     after = window.after or host.readings()
+    origin = job.board.origin
     hung = not crew.join(_GRACE_NS)
     if hung:
         host.give_up(window.stopped)
@@ -145,6 +147,7 @@ def drive(  # noqa: PLR0913 - who is driven, over what, and who looks on
         interrupted=window.interrupted,
         endings=endings,
         warmup_ns=window.warmup_ns,
+        origin_ns=origin,
     )
 
 

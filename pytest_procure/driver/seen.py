@@ -11,6 +11,7 @@ from pytest_procure.scenarios import Scenario, is_steady
 from pytest_procure.stats.steady import mser5
 
 from .limits import Limits
+from .load import Load, load_of
 from .log import Int64, RequestLog
 
 #: A run settles if MSER-5 cuts less than this share of it, ...
@@ -41,6 +42,8 @@ class Seen:
     settled_after: int | None  # requests, by MSER-5; None: too few, or offline
     slower_share: float | None  # mean latency of the last third over the first's, less 1
     never_settled: bool
+    load: Load | None = None  # None: the candidate sets the pace, or it is not known
+    load_at_end: Load | None = None  # by what the last third took
 
     @property
     def sent_share(self) -> float | None:
@@ -48,20 +51,29 @@ class Seen:
         return self.sent / self.offered if self.offered else None
 
     def backlog_grew(self, growth: float) -> bool:
-        """Whether more and more queries waited under a declared rate, and more than are served at once."""
+        """Whether more and more waited under a declared rate, because more is asked than can be done.
+
+        In steady traffic the last third is held against the first: by more than are served at once, and
+        where only the last third asks too much, or the load is not known, by a factor of `growth` as well.
+        Where the rate changes, more than twice what is served at once is unanswered at the end.
+        """
         first, last = self.waiting_first_third, self.waiting_last_third
-        if not self.rate_is_declared or first is None or last is None:
+        if not self.rate_is_declared:
             return False
-        return last > growth * first and last - first > self.at_once
+        too_much = self.load is not None and self.load.is_too_much
+        if first is None or last is None:
+            return too_much and self.backlog > 2 * self.at_once
+        if last - first <= self.at_once:
+            return False
+        unknown = self.load is None
+        at_end = self.load_at_end is not None and self.load_at_end.is_surely_too_much
+        return too_much or (last > growth * first and (unknown or at_end))
 
     def notes(self, limits: Limits, kept_up: float) -> list[str]:
         """Tell what stands against the candidate. `kept_up`: the share that has to be answered."""
         told = []
         if self.backlog_grew(limits.backlog_growth):
-            told.append(
-                f"the backlog grew: on average {self.waiting_first_third:.3g} requests waited in the first "
-                f"third of the run and {self.waiting_last_third:.3g} in the last"
-            )
+            told.append(self._growth())
         if self.rate_is_declared and self.completed < kept_up * self.offered:
             told.append(
                 f"the candidate never kept up: it answered {self.completed:,} of {self.offered:,} requests"
@@ -79,6 +91,19 @@ class Seen:
                 f"those of its first, and no first part can be cut off that explains it (MSER-5)"
             )
         return told
+
+    def _growth(self) -> str:
+        if self.waiting_first_third is None or self.waiting_last_third is None:
+            said = f"{self.backlog:,} requests were unanswered when the last one became due"
+        else:
+            said = (
+                f"on average {self.waiting_first_third:.3g} requests waited in the first third of the run "
+                f"and {self.waiting_last_third:.3g} in the last"
+            )
+        whole, end = self.load, self.load_at_end
+        load = whole if whole is not None and whole.is_too_much else end
+        asked = "" if load is None else f"; the traffic asked {load.share:.0%} of what the workers can do"
+        return f"the backlog grew: {said}{asked}"
 
 
 def seen(log: RequestLog, scenario: Scenario) -> Seen:
@@ -103,6 +128,8 @@ def seen(log: RequestLog, scenario: Scenario) -> Seen:
         settled_after=settled,
         slower_share=slower,
         never_settled=never,
+        load=load_of(log, scenario, due),
+        load_at_end=load_of(log, scenario, due, at_end=True),
     )
 
 

@@ -5,7 +5,8 @@ one_by_one     open loop, one worker, no batches
 in_batches     open loop, batches or several workers
 
 Each loop is written out on its own because what it does between two queries is charged to the candidate.
-Columns are absolute ns; nothing is allocated per query but the stamps and what the backend returns.
+Columns are absolute ns; nothing is allocated per query but the stamps, what the backend returns and its copy.
+An answer is copied when the clock has been read; a worker that is late by copying is a late harness.
 """
 
 from __future__ import annotations
@@ -24,18 +25,21 @@ from .log import Int64
 from .turns import Turns
 
 Predict = Callable[[Any], Sequence[Any]]
+#: Makes what was returned our own, and names what had to be read: `taking`.
+Take = Callable[[Any, list[str]], Any]
 _FOREVER = 2**63 - 1
 _Stat = tuple[int, int] | None
 
 
-def in_turn(
-    board: Board, predict: Predict, inputs: Iterable[Any], clock: Clock, duration_ns: int | None
+def in_turn(  # noqa: PLR0913, PLR0917 - who answers what, and how
+    board: Board, predict: Predict, take: Take, inputs: Iterable[Any], clock: Clock, duration_ns: int | None
 ) -> None:
     """Send each of `inputs` when the one before it is answered, until `duration_ns` is over.
 
     The end is decided when a query would be sent. Inputs that are not prepared are gathered between queries.
     """
     started, completed, outputs, stop, now = _columns(board, clock)
+    read: list[str] = []
     clock.until(board.origin, stop)
     until = _FOREVER if duration_ns is None else now() + duration_ns
     for query, batch in enumerate(inputs):
@@ -45,18 +49,25 @@ def in_turn(
         started[query] = begin
         try:
             answered = predict(batch)
-            # A list is taken over before the clock is read: one that is filled later is not answered yet.
-            outputs[query] = answered.copy() if type(answered) is list else answered
-            completed[query] = now()
+            end = now()
+            outputs[query] = take(answered, read)
+            if read:
+                end = now()
+                read.clear()
+            completed[query] = end
         except BaseException as error:  # noqa: BLE001 - whatever a candidate raises is a failed request
             stamp = now()
+            read.clear()
             board.failures[query] = one_line(error)
             completed[query] = stamp
 
 
-def one_by_one(board: Board, predict: Predict, inputs: Iterable[Any], clock: Clock, schedule: Int64) -> None:
+def one_by_one(  # noqa: PLR0913, PLR0917 - as above
+    board: Board, predict: Predict, take: Take, inputs: Iterable[Any], clock: Clock, schedule: Int64
+) -> None:
     """Serve each of `inputs` when it is due and the one before it is answered."""
     started, completed, outputs, stop, now = _columns(board, clock)
+    read: list[str] = []
     due_after = schedule.data
     origin = board.origin
     for query, batch in enumerate(inputs):
@@ -69,21 +80,30 @@ def one_by_one(board: Board, predict: Predict, inputs: Iterable[Any], clock: Clo
         started[query] = begin
         try:
             answered = predict(batch)
-            # A list is taken over before the clock is read: one that is filled later is not answered yet.
-            outputs[query] = answered.copy() if type(answered) is list else answered
-            completed[query] = now()
+            end = now()
+            outputs[query] = take(answered, read)
+            if read:
+                end = now()
+                read.clear()
+            completed[query] = end
         except BaseException as error:  # noqa: BLE001 - whatever a candidate raises is a failed request
             stamp = now()
+            read.clear()
             board.failures[query] = one_line(error)
             completed[query] = stamp
 
 
 def in_batches(
-    queue: Queue | Turns, worker: int, predict: Predict, gather: Callable[[int, int, int], Any]
+    queue: Queue | Turns,
+    worker: int,
+    predict: Predict,
+    take: Take,
+    gather: Callable[[int, int, int], Any],
 ) -> None:
     """Serve what `queue` gives; `gather(number, first, end)` makes a batch of inputs."""
     board = queue.board
     started, completed, outputs, _, now = _columns(board, queue.clock)
+    read: list[str] = []
     free = 0
     while (claim := queue.claim(worker, free)) is not None:
         number, first, end = claim
@@ -91,10 +111,15 @@ def in_batches(
         started[number] = now()
         try:
             answered = predict(batch)
-            outputs[number] = answered.copy() if type(answered) is list else answered
-            completed[number] = free = now()
+            free = now()
+            outputs[number] = take(answered, read)
+            if read:
+                free = now()
+                read.clear()
+            completed[number] = free
         except BaseException as error:  # noqa: BLE001 - whatever a candidate raises is a failed request
             free = now()
+            read.clear()
             board.failures[number] = one_line(error)
             completed[number] = free
         queue.busy[worker] = 0

@@ -17,21 +17,16 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
 from pytest_procure.errors import ProcureError
-from pytest_procure.units import Quantity, quantity
+from pytest_procure.units import Quantity
 
+from . import laxity
+from .laxity import is_more
 from .record import DifferenceRecord
 from .spec import SealedBar, SealedRequirement, SealedSlice, Spec
 
 Kind = Literal["changed", "added", "missing", "loosened", "not pre-registered"]
 SUITE = "suite"
 
-#: Conditions of which fewer, or less, is lax; and those of which more is.
-_FEWER_IS_LAX = frozenset({"qps", "rate", "count", "duration", "launches", "samples_per_query", "n"})
-_MORE_IS_LAX = frozenset({"timeout", "drain", "warmup"})
-#: Conditions that follow from others.
-_DERIVED = frozenset({"label", "sample_order", "arrivals", "closed_loop", "wall_limit"})
-#: What makes it another scenario, not the sealed one under other conditions.
-_IDENTITY = frozenset({"scenario", "stopping"})
 #: Names of what a backend discloses under which its model stands.
 _MODEL = ("sha256", "digest", "fingerprint", "source_sha256", "model", "module", "files", "function")
 
@@ -207,6 +202,9 @@ def slice_differences(
             "changed", subject, f"scorer `{what}`", old, given, declarable=False, candidate=candidate
         )
     for what, old, given in _leaves(sealed["about"], ran["about"]):
+        if what.startswith("stage_labels"):
+            labels = f"the labels of stage `{what.rpartition(' / ')[2]}` of `{name}`"
+            yield told("changed", f"{labels} are not the sealed ones", declarable=False)
         if what.split(" / ")[0] in {"name", "version", "licence", "source", "rule", "caveats"}:
             yield difference(
                 "changed", subject, f"data: `{what}`", old, given, declarable=True, candidate=candidate
@@ -220,9 +218,9 @@ def _rule(sealed: Mapping[str, Any], ran: Mapping[str, Any]) -> Iterator[Differe
             continue
         strict = {
             "award": now == "all",
-            "min_clusters": _is_more(now, before),
-            "candidates": _is_more(now, before),
-        }.get(key, _is_more(before, now))
+            "min_clusters": is_more(now, before),
+            "candidates": is_more(now, before),
+        }.get(key, is_more(before, now))
         lax = not strict
         kind: Kind = "loosened" if lax else "changed"
         yield difference(kind, SUITE, f"`{key}`", before, now, declarable=not lax)
@@ -258,7 +256,7 @@ def _bar(subject: str, name: str, old: SealedBar, new: SealedBar) -> Iterator[Di
         kind: Kind = "changed" if better else "loosened"
         yield difference(kind, subject, name, _asked(old), _asked(new), declarable=better)
     if old["consumer_risk"] != new["consumer_risk"]:
-        smaller = _is_more(old["consumer_risk"], new["consumer_risk"])
+        smaller = is_more(old["consumer_risk"], new["consumer_risk"])
         yield difference(
             "changed" if smaller else "loosened",
             subject,
@@ -285,15 +283,19 @@ def _asserts(subject: str, sealed: list[str], ran: list[str]) -> Iterator[Differ
 
 
 def _scenario(subject: str, sealed: Mapping[str, Any], ran: Mapping[str, Any]) -> Iterator[DifferenceRecord]:
-    for what, before, now in _leaves(sealed, ran):
-        if what in _DERIVED:
-            continue
-        lax = (what in _FEWER_IS_LAX and not _is_more(now, before)) or (
-            what in _MORE_IS_LAX and not _is_more(before, now)
-        )
+    found = list(_leaves(sealed, ran))
+    own = [each for each in found if each[0] not in laxity.DERIVED]
+    for what, before, now in own or found:
+        condition = what.partition(" / ")[0]
+        lax = laxity.is_lax(condition, before, now)
         kind: Kind = "loosened" if lax else "changed"
         yield difference(
-            kind, subject, f"`{what}`", before, now, declarable=not lax and what not in _IDENTITY
+            kind,
+            subject,
+            f"`{what}`",
+            before,
+            now,
+            declarable=not lax and condition not in laxity.IDENTITY,
         )
 
 
@@ -303,14 +305,6 @@ def _better(old: SealedBar, new: SealedBar) -> bool:
         before, now = (Quantity.of(bar["value"], bar["unit"]) for bar in (old, new))
         return now > before if new["sense"] == "at least" else now < before
     except (ProcureError, TypeError):
-        return False
-
-
-def _is_more(first: Any, second: Any) -> bool:
-    """Whether the first is known to be more than the second; what cannot be compared is not."""
-    try:
-        return bool(quantity(first) > quantity(second))
-    except (ProcureError, TypeError, ValueError):
         return False
 
 

@@ -37,7 +37,7 @@ def gallery(
     if not run.scores:
         return None
     scorer, scores = next(iter(run.scores.items()))
-    items, place, asked = np.unique(run.items, return_inverse=True, return_counts=True)
+    items, place, asked = _counted(run.items)
     means = np.bincount(place, weights=scores) / asked
     graded = not np.isin(scores, (0.0, 1.0)).all()
     bad = np.flatnonzero(means < (means.mean() if graded else 1.0))
@@ -46,7 +46,6 @@ def gallery(
     shown = texts and run.slice.dataset.show_samples
     groups = _strata(run, items)
     picked = _picked(bad, means, groups)
-    first = _first_answers(place, scores, len(items))
     records: list[FailureRecord] = []
     pictures = 0
     for index, why in picked:
@@ -58,7 +57,7 @@ def gallery(
             "asked": int(asked[index]),
         }
         if shown:
-            told = _contents(run, int(items[index]), first[index], redact)
+            told = _contents(run, int(items[index]), _first_answer(place, scores, index), redact)
             pictures += len(told.get("image", ""))
             if pictures > _PICTURES:
                 told.pop("image", None)
@@ -96,12 +95,19 @@ def _picked(bad: NDArray[np.intp], means: NDArray[np.float64], groups: list[str]
     return found[:_IN_ALL]
 
 
-def _first_answers(place: NDArray[np.intp], scores: NDArray[np.float64], items: int) -> list[int]:
-    """`(items,)` which sample shows an item best: the first of its answers with the lowest score."""
-    order = np.lexsort((np.arange(len(scores)), scores, place))
-    firsts = np.searchsorted(place[order], np.arange(items))
-    samples: list[int] = order[firsts].tolist()
-    return samples
+def _counted(items: NDArray[np.int64]) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]]:
+    """Give the items asked, the place of each sample's among them, and how often each was asked."""
+    counts = np.bincount(items)  # np.unique sorts, which takes ten times as long
+    there = np.flatnonzero(counts)
+    places = np.zeros(len(counts), np.intp)
+    places[there] = np.arange(len(there))
+    return there, places[items], counts[there]
+
+
+def _first_answer(place: NDArray[np.intp], scores: NDArray[np.float64], index: int) -> int:
+    """Tell which sample shows an item best: the first of its answers with the lowest score."""
+    samples = np.flatnonzero(place == index)
+    return int(samples[np.argmin(scores[samples])])
 
 
 def _contents(run: Execution, item: int, sample: int, redact: re.Pattern[str] | None) -> Any:

@@ -17,8 +17,13 @@ from numpy.typing import NDArray
 
 def leaf(salt: bytes, item: bytes) -> str:
     """Salt one item's digest; hexadecimal."""
+    return salted(salt, item).hex()
+
+
+def salted(salt: bytes, item: bytes) -> bytes:
+    """Salt one item's digest; 32 bytes."""
     nonce = hmac.digest(salt, item, "sha256")
-    return hashlib.sha256(nonce + item).hexdigest()
+    return hashlib.sha256(nonce + item).digest()
 
 
 def root(leaves: Sequence[str]) -> str:

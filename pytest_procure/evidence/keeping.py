@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 
 from pytest_procure.candidates import Candidate
 from pytest_procure.datasets import DatasetSlice
-from pytest_procure.datasets.digests import item_digests
 from pytest_procure.driver.journal import Journal
 from pytest_procure.errors import EvidenceError
 from pytest_procure.metrics import Execution
@@ -48,6 +47,10 @@ class Kept:
     wires: dict[str, str] = field(default_factory=dict)  # file -> SHA-256, of an endpoint
     cut: tuple[str, str] | None = None  # file and SHA-256 of what was sent and not measured
     gallery: GalleryRecord | None = None
+
+    def digests(self) -> dict[str, str]:
+        """Give the SHA-256 of each file, by its path in the pack."""
+        return {self.file: self.log.sha256, **self.wires, **dict([self.cut] if self.cut else [])}
 
 
 @dataclass(slots=True)
@@ -127,8 +130,7 @@ class Keeper:
         self._slices.add(chosen.digest)
         rows = np.zeros(len(chosen), ITEMS)
         rows["item"] = np.arange(len(chosen))
-        digests = b"".join(item_digests(chosen.inputs, chosen.references))
-        rows["sha256"] = np.frombuffer(digests.hex().encode(), "S64")
+        rows["sha256"] = np.frombuffer(chosen.digests.hex().encode(), "S64")
         save(self.folder / slice_file(chosen.digest), rows)
 
 

@@ -7,7 +7,7 @@ who keeps the digest of the last one, the head, elsewhere.
     seal      a spec was sealed
     begin     a run is about to send its first request
     measured  all its requests are answered; from here on it is a complete run, whatever becomes of it
-    end       its verdict
+    end       its verdict, and the digests of its rows where a pack holds them
 
 An entry is on the disk (fsync) before what it announces happens.
 """

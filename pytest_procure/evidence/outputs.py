@@ -41,18 +41,20 @@ class Outputs:
 
     def digests(self, answers: Sequence[Any]) -> NDArray[np.bytes_]:
         """`(n,)` SHA-256 of each output as 64 hexadecimal digits; empty where there is no output."""
-        texts, sha256 = self._texts, hashlib.sha256
-        found = []
-        for answer in answers:
-            if type(answer) is str:  # the case of millions
-                digest = texts.get(answer)
-                if digest is None:
-                    data = _TEXT + answer.encode("utf-8", "surrogatepass")
-                    digest = texts[answer] = sha256(data).hexdigest().encode()
-            else:
-                digest = b"" if answer is None else self._of_other(answer)
-            found.append(digest)
-        return np.array(found, dtype="S64")
+        kinds = set(map(type, answers))
+        if kinds <= {str} or (len(kinds) == 1 and kinds <= _HASHED):  # the case of millions
+            known = {answer: self._of(answer) for answer in dict.fromkeys(answers)}
+            return np.array([known[answer] for answer in answers], dtype="S64")
+        return np.array([self._of(answer) for answer in answers], dtype="S64")
+
+    def _of(self, answer: Any) -> bytes:
+        if type(answer) is not str:
+            return b"" if answer is None else self._of_other(answer)
+        digest = self._texts.get(answer)
+        if digest is None:
+            data = _TEXT + answer.encode("utf-8", "surrogatepass")
+            digest = self._texts[answer] = hashlib.sha256(data).hexdigest().encode()
+        return digest
 
     def write(self, path: Path) -> bool:
         """Write the texts, a line of JSON each; False where there are none. Raises `EvidenceError`."""

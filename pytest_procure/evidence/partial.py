@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -44,12 +44,14 @@ def _settled(folder: Path, path: Path) -> Partial:
         test, candidate = str(journal.about["test"])[:500], str(journal.about["candidate"])[:200]
         size = int(journal.about["samples_per_query"])
     except (EvidenceError, KeyError, ValueError) as error:
-        path.unlink()
-        return Partial("", "", f"A run was under way, and its journal cannot be read: {error}.")
+        return _unread(path, error)
+    if len(journal.order) != len(journal.started) * size:
+        return _unread(path, "it counts samples and queries differently")
     sent, answered = _rows(journal, size, folder / file)
     path.unlink()
     of = len(journal.started)
-    total = f" of {of:,}" if journal.schedule is not None else ""
+    paced = journal.about.get("paced", journal.schedule is not None)
+    total = f" of {of:,}" if paced else ""
     said = (
         f"Partial run: {test} on {candidate} was under way when it was cut off: {sent:,}{total} requests "
         f"were sent, {answered:,} answered; it decides nothing ({file})."
@@ -57,8 +59,30 @@ def _settled(folder: Path, path: Path) -> Partial:
     return Partial(file, test, said)
 
 
+def _unread(path: Path, why: object) -> Partial:
+    path.unlink()
+    return Partial("", "", f"A run was under way, and its journal cannot be read: {why}.")
+
+
+def _as_due(journal: Journalled, size: int) -> Journalled:
+    """Keep of a run by load processes what became due, in the order in which it did."""
+    assert journal.schedule is not None, "such a journal has a time for each query"
+    known = np.where(journal.schedule >= 0, journal.schedule, _FOREVER)
+    rows = np.argsort(known, kind="stable")[: int((journal.schedule >= 0).sum())]
+    return replace(
+        journal,
+        started=journal.started[rows],
+        completed=journal.completed[rows],
+        ends=journal.ends[: len(rows)],
+        order=journal.order.reshape(-1, size)[rows].ravel(),
+        schedule=journal.schedule[rows],
+    )
+
+
 def _rows(journal: Journalled, size: int, path: Path) -> tuple[int, int]:
     """Write the rows of what was sent or due; give how many queries were sent, and how many answered."""
+    if not journal.about.get("paced", True):
+        journal = _as_due(journal, size)
     stamps = np.concatenate([journal.started, journal.completed])
     taken = max(int(stamps.max(initial=0)), journal.origin)
     n = len(journal.started)

@@ -89,6 +89,10 @@ class RunPart:
     blocks: bool
     gallery: GalleryRecord | None
 
+    def digests(self) -> dict[str, str]:
+        """Give the SHA-256 of each file of its rows, by its path in the pack."""
+        return {self.log: self.sha256, **self.wires, **dict([self.cut] if self.cut else [])}
+
 
 @dataclass(frozen=True, slots=True)
 class MeasuredPart:

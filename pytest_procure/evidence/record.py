@@ -42,7 +42,16 @@ class FindingRecord(TypedDict):
     metric: str  # accuracy, latency.p95, cost_per_request ...
     title: str  # in plain words: "slowest 5 in 100 requests"
     kind: Literal[
-        "quality", "latency", "goodput", "throughput", "errors", "cost", "energy", "condition", "own"
+        "quality",
+        "latency",
+        "goodput",
+        "throughput",
+        "errors",
+        "cost",
+        "energy",
+        "memory",
+        "condition",
+        "own",
     ]
     sense: Literal["at least", "at most"]
     bar: Amount
@@ -134,9 +143,9 @@ class RunRecord(TypedDict):
 class SeriesRecord(TypedDict):
     """Which run of a sealed requirement on one candidate digest this is."""
 
-    run: int  # k: complete runs before it, and itself
-    of: int  # m: complete runs, its own and those that the ledger holds at the end
-    begun: int  # all that were begun, with the aborted ones, without screening
+    run: int  # k: runs that began before it, and itself; neither screenings nor pilots
+    of: int  # m: all that the ledger holds at the end
+    aborted: int  # j of those m: begun, and not all of their requests answered
     candidate: str  # digest of what was offered; another one starts another series
     reason: str  # why it was run again, as declared; "" for a first run
     consumer_risk: float  # that this run is judged at
@@ -195,7 +204,7 @@ class LedgerRun(TypedDict):
     """One run as the ledger tells it."""
 
     id: str
-    kind: Literal["run", "screen"]
+    kind: Literal["run", "screen", "pilot"]
     requirement: str
     candidate: str
     candidate_digest: str

@@ -127,7 +127,7 @@ def _stages(rows: Rows) -> dict[str, StageLog]:
 
 
 def _wire(part: RunPart, wire: Wire, log: RequestLog) -> Wire:
-    if len(wire.chunks) != len(log):
+    if len(wire.chunks) != len(log.samples):
         raise EvidenceError(f"{part.log}: what the driver saw is of other requests than the rows")
     return wire
 

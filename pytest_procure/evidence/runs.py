@@ -13,7 +13,7 @@ from pytest_procure.driver.pull import Run
 from pytest_procure.metrics import Execution
 from pytest_procure.metrics.latency import request_latencies
 from pytest_procure.metrics.measurement import NEVER
-from pytest_procure.stats import percentile
+from pytest_procure.stats import nearest_rank
 
 from .gallery import gallery
 from .keeping import Kept
@@ -93,7 +93,7 @@ def _at(sorted_ms: NDArray[np.float64], q: float) -> float | None:
     """Give a percentile (nearest rank); None where it falls among the failures, or nothing was timed."""
     if not len(sorted_ms):
         return None
-    value = float(sorted_ms[-1]) if q == 1 else percentile(sorted_ms, q, method="nearest-rank")
+    value = float(sorted_ms[-1 if q == 1 else nearest_rank(len(sorted_ms), q)])
     return round(value, 6) if np.isfinite(value) else None
 
 

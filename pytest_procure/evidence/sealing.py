@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from pytest_procure.bars import Bar
 from pytest_procure.datasets import DatasetSlice
-from pytest_procure.datasets.digests import item_digests
 from pytest_procure.units import Quantity
 
 from .canonical import digest, plain
-from .items import groups, leaf, root
+from .items import groups, root, salted
 from .series import measured_part
 from .sources import function_source
 from .spec import SealedBar, SealedCandidate, SealedSlice
@@ -36,10 +37,16 @@ def sealed_bar(bar: Bar) -> SealedBar:
 
 def sealed_slice(chosen: DatasetSlice, salt: bytes) -> SealedSlice:
     """Write a slice as plain data, its items by salted digest. Raises `DataError` where one has no digest."""
+    return sealed_as_salted(salted_slice(chosen, salt), salt)
+
+
+def sealed_as_salted(chosen: DatasetSlice, salt: bytes) -> SealedSlice:
+    """Write a slice whose digests are salted already: digesting may mean reading gigabytes."""
     about = chosen.describe()
-    about.pop("digest")  # unsalted: of a slice of one item it would tell which
+    about.pop("digest")  # it follows from the items
     about.pop("judged", None)  # found in a run
-    leaves = [leaf(salt, item) for item in item_digests(chosen.inputs, chosen.references)]
+    told = chosen.digests.hex()
+    leaves = [told[place : place + 64] for place in range(0, len(told), 64)]
     functions: dict[str, Any] = {name: scorer.function for name, scorer in chosen.dataset.scorers.items()}
     functions |= {f"corpus.{name}": function for name, function in chosen.dataset.corpus.items()}
     return {
@@ -49,6 +56,11 @@ def sealed_slice(chosen: DatasetSlice, salt: bytes) -> SealedSlice:
         "items": leaves,
         "groups": groups(salt, chosen.strata, chosen.clusters),
     }
+
+
+def salted_slice(chosen: DatasetSlice, salt: bytes) -> DatasetSlice:
+    """Give a slice that publishes its digests salted, as the spec does, wherever it is recorded."""
+    return replace(chosen, salted=partial(salted, salt))
 
 
 def sealed_candidate(stated: Mapping[str, Any], disclosed: Mapping[str, Any]) -> SealedCandidate:

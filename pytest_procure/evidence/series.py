@@ -3,6 +3,9 @@
 The first complete run decides. Run k is declared with a reason and judged alone, at the consumer's risk
 divided by 2^(k-1), so that all runs together accept an offer that is exactly at its bar with at most twice
 the consumer's risk: 1 + 1/2 + 1/4 + ... < 2. Nothing is ever pooled.
+
+k counts the runs that began, those that were aborted among them: whoever can end a run that goes badly (the
+candidate itself, in the session's process) would otherwise try until one goes well, at the full risk.
 """
 
 from __future__ import annotations
@@ -13,6 +16,8 @@ from typing import Any
 from .ledger import Chain, Entry
 from .record import LedgerRun
 
+#: Kinds of runs that decide nothing and count for nothing; what is of no known kind counts.
+_KINDS = ("screen", "pilot")
 #: What of an offer a measurement depends on: another price or another note does not make another candidate.
 _MEASURED = ("name", "precision", "hardware", "runtime", "max_batch", "max_wait")
 
@@ -45,7 +50,7 @@ def runs(chain: Chain, *, here: Sequence[str] = ()) -> list[LedgerRun]:
         if event == "begin":
             found[run] = {
                 "id": run,
-                "kind": "screen" if entry.get("kind") == "screen" else "run",
+                "kind": kind if (kind := entry.get("kind")) in _KINDS else "run",
                 "requirement": str(entry.get("requirement", "")),
                 "candidate": str(entry.get("candidate", "")),
                 "candidate_digest": str(entry.get("candidate_digest", "")),
@@ -66,7 +71,7 @@ def runs(chain: Chain, *, here: Sequence[str] = ()) -> list[LedgerRun]:
 
 
 def series(chain: Chain, requirement: str, candidate_digest: str) -> list[LedgerRun]:
-    """List the runs that count for one requirement on one candidate digest; screenings do not."""
+    """List the runs that count for one requirement on one candidate digest; screenings and pilots do not."""
     return [
         run
         for run in runs(chain)
@@ -77,8 +82,13 @@ def series(chain: Chain, requirement: str, candidate_digest: str) -> list[Ledger
 
 
 def number(earlier: Sequence[LedgerRun]) -> int:
-    """Give k for a run after these: the complete ones count."""
-    return 1 + sum(run["state"] == "complete" for run in earlier)
+    """Give k for a run after these: each that began counts, whatever became of it."""
+    return 1 + len(earlier)
+
+
+def aborted(found: Sequence[LedgerRun]) -> int:
+    """Count the runs that never had all their requests answered."""
+    return sum(run["state"] == "aborted" for run in found)
 
 
 def refusal(earlier: Sequence[LedgerRun], reason: str) -> str:
@@ -89,8 +99,8 @@ def refusal(earlier: Sequence[LedgerRun], reason: str) -> str:
     further = 'declare a further run with `--procure-rerun "REASON"`'
     if not complete:
         return (
-            f"a run of it began on {_day(earlier[-1])} and did not come to its end; {further}, or wait where "
-            "it still runs"
+            f"a run of it began on {_day(earlier[-1])} and did not come to its end; {further}, which as run "
+            f"{number(earlier)} is judged at a smaller risk, or wait where it still runs"
         )
     first = complete[0]
     verdict = first["verdict"] or "killed before its verdict"

@@ -34,7 +34,10 @@ def stream_record(run: Execution) -> dict[str, Any]:
             Failure(kind).name.lower(): int((classes == kind).sum()) for kind in np.unique(classes) if kind
         },
         "attempts": int(
-            sum((log.started >= 0).sum() + wire.retries.sum() for log, wire in zip(logs, wires, strict=True))
+            sum(
+                (log.started >= 0).sum() * log.samples_per_query + wire.retries.sum()
+                for log, wire in zip(logs, wires, strict=True)
+            )
         ),
         "bytes": int(sum(wire.received.sum(dtype=np.int64) for wire in wires)),
         "tokens": _tokens(logs, wires),
@@ -64,7 +67,8 @@ def _tokens(logs: list[RequestLog], wires: list[Wire]) -> dict[str, int | None]:
 def _sum(columns: list[Any], logs: list[RequestLog]) -> int | None:
     total = 0
     for column, log in zip(columns, logs, strict=True):
-        if column is None or not log.ok.any() or (column[log.ok] < 0).any():
+        good = log.by_sample(log.ok)
+        if column is None or not good.any() or (column[good] < 0).any():
             return None
-        total += int(column[log.ok].sum(dtype=np.int64))
+        total += int(column[good].sum(dtype=np.int64))
     return total

@@ -82,7 +82,7 @@ def _percentiles(waited: NDArray[np.float64], step: Int64, steps: int, q: float)
 def _milliseconds(values: NDArray[np.float64], q: float) -> float | None:
     if not len(values):
         return None
-    at = float(percentile(np.sort(values), q, method="nearest-rank"))
+    at = float(percentile(values, q, method="nearest-rank"))
     return round(at / 1e6, 6) if np.isfinite(at) else None
 
 

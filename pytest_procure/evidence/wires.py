@@ -65,7 +65,8 @@ def write_wires(path: Path, run: Execution) -> dict[str, str]:
     wires = [log.wire for log in run.logs]
     if any(wire is None for wire in wires):
         return {}
-    parts = [rows_of(number, wire) for number, wire in enumerate(wires) if wire is not None]
+    each = run.scenario.samples_per_query
+    parts = [rows_of(number, wire, each) for number, wire in enumerate(wires) if wire is not None]
     times = [wire.token_times for wire in wires if wire is not None]
     return {
         _name(path, "wire"): save(_path(path, "wire"), np.concatenate(parts)),
@@ -73,11 +74,11 @@ def write_wires(path: Path, run: Execution) -> dict[str, str]:
     }
 
 
-def rows_of(launch: int, wire: Wire) -> Rows:
-    """Give the rows of one launch."""
+def rows_of(launch: int, wire: Wire, each: int = 1) -> Rows:
+    """Give the rows of one launch; `each` query was so many requests."""
     rows = np.zeros(len(wire.chunks), COLUMNS)
     rows["launch"] = launch
-    rows["query"] = np.arange(len(rows))
+    rows["query"] = np.arange(len(rows)) // each
     rows["headers_ns"] = wire.headers
     rows["first_token_ns"] = wire.first_token
     rows["last_token_ns"] = wire.last_token
@@ -99,6 +100,7 @@ def wires(rows: Rows, times: Int64) -> list[Wire]:
     if (sizes < 0).any() or int(sizes.sum()) != len(times):
         raise EvidenceError("the token times are not as many as the requests say")
     found: list[Wire] = []
+    made: list[Rows] = []
     begin = 0
     for launch in np.unique(rows["launch"]).tolist():
         part = rows[rows["launch"] == launch]
@@ -120,7 +122,7 @@ def wires(rows: Rows, times: Int64) -> list[Wire]:
             )
         )
         begin = end
-    made = [rows_of(launch, wire) for launch, wire in enumerate(found)]
+        made.append(rows_of(len(made), found[-1], max(1, int((part["query"] == 0).sum()))))
     if made and not np.array_equal(np.concatenate(made), rows):
         raise EvidenceError("the requests are not in order, or their first and last tokens not those given")
     return found

@@ -72,6 +72,8 @@ def ended(status: int, *, oom_kills: int, held: str) -> Ending:
     if name in _FAULTS:
         return Ending("signal", f"its process was ended by {name} ({_FAULTS[name]})", f"a crash ({name})")
     said = f"its process was killed by {name}, nobody knows by whom"
+    if name == "SIGKILL":
+        said += f" (often for want of memory: it held {held})"
     return Ending("killed", said, f"a kill ({name})", by_candidate=False)
 
 

@@ -42,10 +42,30 @@ def waited_ns(pid: int) -> int | None:
 
 
 def oom_kills() -> int:
-    """Count the processes of our control group that the kernel has killed for want of memory."""
+    """Count the processes of our control group that the kernel has killed for want of memory; 0 if untold."""
     try:
-        group = Path("/proc/self/cgroup").read_text("ascii").rpartition("0::")[2].strip()
-        events = Path(f"/sys/fs/cgroup{group}/memory.events").read_text("ascii").split()
-        return int(events[events.index("oom_kill") + 1])
+        groups = Path("/proc/self/cgroup").read_text("ascii").splitlines()
+    except (OSError, ValueError):
+        return 0
+    return max((_killed(counts) for line in groups for counts in _counts(line)), default=0)
+
+
+def _counts(line: str) -> list[Path]:
+    """Give the files that count the kills of a control group, of the first and of the second version.
+
+    A container sees its own group as the root, and may be told its name outside.
+    """
+    _, controllers, group = (line.split(":", 2) + ["", ""])[:3]
+    if not controllers:
+        return [Path(f"/sys/fs/cgroup{group}/memory.events")]
+    if "memory" not in controllers.split(","):
+        return []
+    return [Path(f"/sys/fs/cgroup/memory{each}/memory.oom_control") for each in (group, "")]
+
+
+def _killed(counts: Path) -> int:
+    try:
+        words = counts.read_text("ascii").split()
+        return int(words[words.index("oom_kill") + 1])
     except (OSError, ValueError, IndexError):
         return 0

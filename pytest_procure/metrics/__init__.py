@@ -11,6 +11,7 @@ from .execution import STOPPED, Execution
 from .failures import error_rate, sustained
 from .latency import latency
 from .measurement import Measurement, unmeasurable
+from .memory import gpu_memory_peak
 from .metric import COST, Kind, Metric, metric
 from .quality import quality, score, score_stages
 from .stages import is_priced_by_stage, of_stage, sum_of_stages
@@ -26,6 +27,7 @@ _BY_KIND: dict[Kind, Callable[[Metric, Execution], Measurement]] = {
     "errors": error_rate,
     "cost": cost_per_request,
     "energy": energy_per_request,
+    "memory": gpu_memory_peak,
     "goodput": lambda what, _: unmeasurable(what, "its limits are given in the bar, or to `result.goodput`"),
     "condition": sustained,
     "own": lambda what, _: unmeasurable(what, f"the test gave no `procure.measure({what.name!r}, ...)`"),

@@ -9,7 +9,9 @@ from typing import Literal
 
 from pytest_procure.errors import DeclarationError, unknown
 
-Kind = Literal["quality", "latency", "goodput", "throughput", "errors", "cost", "energy", "condition", "own"]
+Kind = Literal[
+    "quality", "latency", "goodput", "throughput", "errors", "cost", "energy", "memory", "condition", "own"
+]
 
 _PERCENTILE = re.compile(r"(latency|ttft|itl|tpot)\.p(\d{1,2}(?:\.\d+)?)")
 _STAGE = re.compile(r"stage\.(\w[\w-]*)\.(.+)")
@@ -92,6 +94,7 @@ COST = Metric("cost_per_request", "cost per request", "cost", "money", "low")
 COST_PER_CORRECT = Metric("cost_per_correct", "cost per right answer", "cost", "money", "low")
 COST_PER_ACCEPTED = Metric("cost_per_accepted", "cost per accepted answer", "cost", "money", "low")
 ENERGY = Metric("energy_per_request", "energy per request", "energy", "energy", "low")
+GPU_MEMORY = Metric("gpu_memory_peak", "GPU memory in use, at most", "memory", "size", "low")
 GOODPUT = Metric("goodput", "requests within all limits at once", "goodput", "number", "high")
 SUSTAINED = Metric("sustained_rate", "requests answered at the declared rate", "condition", "number", "high")
 ALIVE = Metric("alive", "runs that its process lived through", "condition", "number", "high")
@@ -107,6 +110,7 @@ _FIXED = {
         COST_PER_CORRECT,
         COST_PER_ACCEPTED,
         ENERGY,
+        GPU_MEMORY,
         GOODPUT,
     )
 }

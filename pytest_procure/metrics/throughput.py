@@ -35,7 +35,9 @@ def rates_of(what: Metric, run: Execution) -> NDArray[np.float64] | None:
         return None
     return np.array(
         [
-            int(each[log.ok].sum()) / (log.window_ns / 1e9) if log.window_ns and each is not None else 0.0
+            int(each[log.by_sample(log.ok)].sum()) / (log.window_ns / 1e9)
+            if log.window_ns and each is not None
+            else 0.0
             for each, log in zip(tokens, run.logs, strict=True)
         ]
     )

@@ -26,9 +26,10 @@ def absent(log: RequestLog) -> str:
     """Say why tokens have no times; nothing where they have."""
     if log.wire is None:
         return "the backend is no endpoint that streams, so its tokens have no times"
-    whole = int(np.count_nonzero(log.ok & ~log.wire.streamed))
+    good = log.by_sample(log.ok)
+    whole = int(np.count_nonzero(good & ~log.wire.streamed))
     if whole:
-        return f"{whole:,} of {int(log.ok.sum()):,} good answers came in one piece, not as a stream"
+        return f"{whole:,} of {int(good.sum()):,} good answers came in one piece, not as a stream"
     return ""
 
 
@@ -40,35 +41,32 @@ def times_of(family: str, log: RequestLog) -> Int64:
     wire = log.wire
     assert wire is not None, "`absent` was asked"
     if family == "ttft":
-        return np.where(log.ok, wire.first_token - log.scheduled, NEVER)
+        return np.where(log.by_sample(log.ok), wire.first_token - log.by_sample(log.scheduled), NEVER)
     return _gaps(log, wire) if family == "itl" else _per_token(log, wire)
 
 
 def output_tokens(log: RequestLog) -> Int64 | None:
-    """Give the output tokens of each request, `(n,)`; None where those of a good one are not known."""
-    n = len(log)
-    known: Int64 = np.full(n, -1, dtype=np.int64)
+    """Give the output tokens of each sample, `(n,)`; None where those of a good one are not known."""
+    known: Int64 = np.full(len(log.samples), -1, dtype=np.int64)
     if log.wire is not None:
         known = log.wire.chunks.astype(np.int64)
     if log.output_tokens is not None:
-        by_query = log.output_tokens.reshape(n, -1)
-        reported = np.where((by_query >= 0).all(axis=1), by_query.sum(axis=1), -1)
-        known = np.where(reported >= 0, reported, known)
+        known = np.where(log.output_tokens >= 0, log.output_tokens, known)
     if log.wire is not None:
         known = np.where(log.wire.counted >= 0, log.wire.counted, known)
-    return None if (known[log.ok] < 0).any() else known
+    return None if (known[log.by_sample(log.ok)] < 0).any() else known
 
 
 def _gaps(log: RequestLog, wire: Wire) -> Int64:
-    sizes = np.diff(wire.token_starts)
-    of = np.repeat(np.arange(len(log)), sizes)
+    sizes, good = np.diff(wire.token_starts), log.by_sample(log.ok)
+    of = np.repeat(np.arange(len(good)), sizes)
     steps = np.diff(wire.token_times)
     # Steps between two requests are none, and neither are those of tokens that came together.
-    real = (np.diff(of) == 0) & (steps > 0) & log.ok[of[:-1]] if len(of) else np.empty(0, dtype=np.bool_)
+    real = (np.diff(of) == 0) & (steps > 0) & good[of[:-1]] if len(of) else np.empty(0, dtype=np.bool_)
     owner, values = of[1:][real], steps[real]
-    counts = np.bincount(owner, minlength=len(log))[log.ok]
+    counts = np.bincount(owner, minlength=len(good))[good]
     lost = max(1, int(np.median(counts))) if len(counts) else 1
-    failed = np.repeat(np.flatnonzero(~log.ok), lost)
+    failed = np.repeat(np.flatnonzero(~good), lost)
     owner = np.concatenate([owner, failed])
     values = np.concatenate([values, np.full(len(failed), NEVER)])
     result: Int64 = values[np.argsort(owner, kind="stable")]
@@ -79,8 +77,9 @@ def _per_token(log: RequestLog, wire: Wire) -> Int64:
     tokens = output_tokens(log)
     if tokens is None:
         tokens = wire.chunks.astype(np.int64)
-    several: NDArray[np.bool_] = log.ok & (tokens > 1)
+    good = log.by_sample(log.ok)
+    several: NDArray[np.bool_] = good & (tokens > 1)
     spread = wire.last_token - wire.first_token
     values = np.where(several, spread // np.maximum(tokens - 1, 1), NEVER)
-    result: Int64 = values[several | ~log.ok]
+    result: Int64 = values[several | ~good]
     return result

@@ -29,6 +29,7 @@ _NAMES = {
     "drain": "wait for late answers",
     "dtype": "number format",
     "duty": "share of a period that is peak",
+    "carried": "what a turn carries of those before it",
     "foreign_cpu_share": "other programs' share of the processors",
     "gc_passes": "passes of the garbage collector",
     "gc_pause_max_ns": "longest pass of the garbage collector that is not the candidate's (ns)",

@@ -9,6 +9,7 @@ from pytest_procure.evidence.waivers import words as waived
 
 from . import words
 
+_KINDS = {"run": "run", "screen": "screening", "pilot": "pilot"}
 _WAIVED = {
     "in force": "Waived",
     "not needed": "A waiver was sealed and not needed",
@@ -55,6 +56,8 @@ def _sealed(record: Record) -> Iterator[str]:
     if seal["spec"]:
         until = f", holds until {seal['expires']}" if seal["expires"] else ", states no expiry"
         yield f"Sealed spec {seal['spec'][:12]}, of {seal['sealed'][:10]}{until}."
+        if seal["retest"]:
+            yield f"A new run is asked for by a change of: {'; '.join(seal['retest'])}."
     deviations = record.get("deviations", [])
     yield from (_difference(each, deviations) for each in seal["differences"])
     yield from (
@@ -86,24 +89,25 @@ def _series(record: Record) -> Iterator[str]:
             series = result.get("series")
             if series is None:
                 continue
-            if series["of"] == 1 and not series["reason"]:
+            if series["of"] == 1 and not series["aborted"]:
                 only += 1
                 continue
             what = requirement["question"] or requirement["id"]
-            risk = words.percent(series["consumer_risk"])
+            risk = f"{100 * series['consumer_risk']:.3g} %"  # exact: it halves from run to run
             reason = f", run again because: {series['reason']}" if series["reason"] else ""
+            count = f", {series['aborted']} of them aborted" if series["aborted"] else ""
             yield (
-                f"{result['candidate']}, {what} Run {series['run']} of {series['of']}, judged at a "
+                f"{result['candidate']}, {what} Run {series['run']} of {series['of']}{count}, judged at a "
                 f"consumer's risk of {risk}{reason}."
             )
     if only:
-        yield f"Run 1 of 1 for {words.count(only, 'requirements')} on a candidate: none was measured before."
+        yield f"Run 1 of 1 for {words.count(only, 'requirements')} on a candidate: none was begun before."
 
 
 def _run(run: LedgerRun) -> str:
-    kind = "screening" if run["kind"] == "screen" else "run"
+    kind = _KINDS[run["kind"]]
     ended = run["verdict"] or ("killed before its verdict" if run["state"] == "complete" else "aborted")
     ended += "" if run["as_sealed"] else ", not as sealed"
     reason = f"; run again because: {run['reason']}" if run["reason"] else ""
     day = run["begun"].replace("T", " ").removesuffix("Z")
-    return f"Earlier {kind} of {run['requirement']} on {run['candidate']}, {day} UTC: {ended}{reason}."
+    return f"Other {kind} of {run['requirement']} on {run['candidate']}, {day} UTC: {ended}{reason}."

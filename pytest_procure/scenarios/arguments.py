@@ -33,7 +33,17 @@ _OWN: dict[str, set[str]] = {
     "burst": {"base", "peak", "period", "duty", "count", "duration", "cut", *_GAPS, *_SERVED},
     "ramp": {"start", "end", "steps", "duration", "cut", *_GAPS, *_SERVED},
     "replay": {"trace", "column", "unit", "speed", "count", "duration", "cut", *_SERVED},
-    "sessions": {"starts", "turns", "think_time", "conversations", "count", "duration", "cut", *_SERVED},
+    "sessions": {
+        "starts",
+        "turns",
+        "think_time",
+        "conversations",
+        "history",
+        "count",
+        "duration",
+        "cut",
+        *_SERVED,
+    },
 }
 _TURN = "it sends one query at a time, the next when the last is answered"
 _WHY = {
@@ -67,7 +77,7 @@ _WHOLE = {
     "min_query_count": (1, MAX_QUERIES),
 }
 _TIMES = {"duration", "max_wait", "timeout", "drain", "wall_limit", "period", "think_time"}
-_FLAGS = {"sample_concatenate_permutation", "conversations"}
+_FLAGS = {"sample_concatenate_permutation", "conversations", "history"}
 #: Counts or times, as their author likes.
 _EITHER = {"warmup", "cut"}
 _MAY_BE_ZERO = {"max_wait", "drain", "think_time", "warmup", "cut"}

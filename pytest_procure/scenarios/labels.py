@@ -21,6 +21,12 @@ _TITLES = {
     "replay": "Replay",
     "sessions": "Sessions",
 }
+#: What a turn of a session tells the candidate of those before it.
+_CARRIED = {
+    True: "the questions before it in its session, and the answers that the candidate gave; a turn that "
+    "failed is left out with its question",
+    False: "nothing but what its sample holds",
+}
 _PASSES = "every item equally often, a fresh permutation each pass (PCG64)"
 
 
@@ -61,6 +67,8 @@ def conditions(traffic: Traffic) -> dict[str, Any]:
             value = getattr(traffic, key)
             told[key] = str(value) if isinstance(value, Quantity) else value
     told["sample_order"] = _order(traffic)
+    if traffic.starts is not None:
+        told["carried"] = _CARRIED[traffic.history]
     if traffic.rate_is_declared:
         told["arrivals"] = _arrivals(traffic)
     if traffic.trace is not None:
@@ -135,9 +143,11 @@ def _replay(traffic: Traffic) -> str:
 
 def _sessions(traffic: Traffic) -> str:
     talk = " about one cluster" if traffic.conversations else ""
+    said = "with the questions and answers before it" if traffic.history else "as its sample stands"
     return (
         f" (partly a closed loop): {_number(traffic.starts)} sessions/s begin on average, Poisson arrivals, "
-        f"each of {traffic.turns} turns{talk}, the next {traffic.think_time} after the answer to the last"
+        f"each of {traffic.turns} turns{talk}, the next {traffic.think_time} after the answer to the last, "
+        f"each sent {said}"
     )
 
 

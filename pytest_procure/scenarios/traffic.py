@@ -34,6 +34,7 @@ class Traffic:
     concurrency        closed_loop: users, each with one query at a time
     starts, turns      sessions: sessions that begin a second, on average, and queries of each
     conversations      sessions: each asks the samples of one cluster in turn, as the dataset orders them
+    history            sessions: each turn carries the questions before it and the answers they were given
     think_time         closed_loop, sessions: from an answer to the same user's next query
     duration, count    how long, or how many queries (sessions: sessions); at most one of the two
     max_batch          most queries that one call of the backend serves
@@ -72,6 +73,7 @@ class Traffic:
     starts: float | None = None
     turns: int = 1
     conversations: bool = False
+    history: bool = False
     think_time: Quantity = NO_WAIT
     duration: Quantity | None = None
     count: int | None = None

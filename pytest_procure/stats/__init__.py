@@ -18,7 +18,7 @@ from pytest_procure.stats.jackknife import jackknife_bounds
 from pytest_procure.stats.launches import launch_mean_bounds, launch_mean_p_value
 from pytest_procure.stats.multiplicity import holm
 from pytest_procure.stats.pairs import contrast_bounds, newcombe_paired
-from pytest_procure.stats.percentiles import order_statistic_ranks, percentile, upper_rank
+from pytest_procure.stats.percentiles import nearest_rank, order_statistic_ranks, percentile, upper_rank
 from pytest_procure.stats.plans import SharePlan, operating_characteristic, plan_share
 from pytest_procure.stats.ratios import fieller_ratio
 from pytest_procure.stats.sequences import confidence_sequence
@@ -51,6 +51,7 @@ __all__ = [
     "launch_mean_bounds",
     "launch_mean_p_value",
     "mser5",
+    "nearest_rank",
     "newcombe_paired",
     "operating_characteristic",
     "order_statistic_ranks",

@@ -32,7 +32,7 @@ def percentile(
     array = domain.sortable("values", values)
     n = array.size
     if method == "nearest-rank":
-        index = math.ceil(Fraction(repr(q)) * n) - 1
+        index = nearest_rank(n, q)
         return float(np.partition(array, index)[index])
     if method == "loadgen":
         index = min(int(n * q), n - 1)
@@ -46,6 +46,15 @@ def percentile(
         # Two equal ends include inf and inf, whose difference is no number.
         return start if start == end else start + (end - start) * float(position - below)
     raise domain.refusal("method", method, "'nearest-rank', 'loadgen' or 'linear'")
+
+
+def nearest_rank(n: int, q: float) -> int:
+    """Return the zero-based place of the q-quantile ("nearest-rank") among n values in ascending order.
+
+    n: at least 1. q: above 0, below 1. Raises DomainError otherwise.
+    """
+    n = domain.whole("n", n, 1)
+    return math.ceil(Fraction(repr(domain.inside("q", q, 0.0, 1.0))) * n) - 1
 
 
 def order_statistic_ranks(n: int, q: float, *, confidence: float) -> tuple[int | None, int | None]:

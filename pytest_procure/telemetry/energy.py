@@ -1,14 +1,22 @@
-"""Energy counters: NVML's for a GPU, RAPL's for the processor packages. Reading one costs microseconds."""
+"""Energy counters: NVML's for a GPU, RAPL's for the processor packages. Reading one costs microseconds.
+
+A GPU that does not count, but tells its power, is added up from the looks at that: it is said which.
+"""
 
 from __future__ import annotations
 
-import importlib
+import time
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+
+from .driver import Found, gpus_of
+from .visible import ordinals
 
 _RAPL = Path("/sys/class/powercap")
+#: A run that is stopped ends a moment after its last reading.
+_MOMENT_NS = 10_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,17 +28,23 @@ class Counter:
 
 
 class Meter:
-    """Adds up what counters show from the start of a window to its end; it is read often enough for wraps."""
+    """Adds up what counters show from the start of a window to its end; it is read often enough for wraps.
 
-    def __init__(self, counters: Sequence[Counter]) -> None:
+    `told` says whose energy it is, and how it is counted.
+    """
+
+    def __init__(self, counters: Sequence[Counter], told: str = "") -> None:
         self._counters = counters
         self._last: list[float | None] = []
+        self._marks: list[tuple[int, float]] = []  # ns of `perf_counter_ns`, joules since the start
+        self.told = told
         self.joules: float | None = None  # None: a reading is missing, or a counter began anew unforeseen
 
     def start(self) -> None:
         """Begin at nothing."""
         self._last = [counter.read() for counter in self._counters]
         self.joules = None if None in self._last else 0.0
+        self._marks = [(time.perf_counter_ns(), 0.0)]
 
     def sample(self) -> None:
         """Add what was used since the last reading."""
@@ -39,20 +53,36 @@ class Meter:
             more = _used(self._last[number], now, counter.wraps_at)
             self._last[number] = now
             self.joules = None if more is None or self.joules is None else self.joules + more
+        if self.joules is not None:
+            self._marks.append((time.perf_counter_ns(), self.joules))
 
     def stop(self) -> None:
         """Read a last time."""
         self.sample()
 
+    def between(self, first_ns: int, last_ns: int) -> float | None:
+        """Give the joules from one time of `perf_counter_ns` to another, evenly between two readings.
 
-def meter(device: str) -> Meter | None:
-    """Find the energy counters of a device (`cpu`, `cuda:0`); None where there is none that we may read."""
-    counters = []
-    if device.startswith("cuda"):
-        counters = _nvml(int(device.partition(":")[2] or 0))
-    elif device == "cpu":
-        counters = _rapl(_RAPL)
-    return Meter(counters) if counters and all(counter.read() is not None for counter in counters) else None
+        None where a reading is missing, or the times are not between the first and the last of them.
+        """
+        if self.joules is None or not self._marks[0][0] <= first_ns <= last_ns:
+            return None
+        if last_ns > self._marks[-1][0] + _MOMENT_NS:
+            return None
+        return self._at(last_ns) - self._at(first_ns)
+
+    def _at(self, ns: int) -> float:
+        ns = min(ns, self._marks[-1][0])
+        place = min(bisect_right(self._marks, ns, key=lambda mark: mark[0]), len(self._marks) - 1)
+        (before, low), (after, high) = self._marks[place - 1], self._marks[place]
+        return low if after == before else low + (high - low) * (ns - before) / (after - before)
+
+
+def meter(device: str) -> tuple[Meter | None, str]:
+    """Find the energy counters of a device (`cpu`, `cuda:0`, `cuda:0,1`); None and the reason without any."""
+    if ordinals(device):
+        return _of_gpus(device)
+    return _of_packages(_RAPL) if device == "cpu" else (None, "")
 
 
 def _used(before: float | None, after: float | None, wraps_at: float | None) -> float | None:
@@ -64,28 +94,74 @@ def _used(before: float | None, after: float | None, wraps_at: float | None) -> 
     return None if wraps_at is None or before > wraps_at else after + wraps_at - before
 
 
-def _nvml(index: int) -> list[Counter]:
-    try:
-        nvml: Any = importlib.import_module("pynvml")
-        nvml.nvmlInit()
-        handle = nvml.nvmlDeviceGetHandleByIndex(index)
-        nvml.nvmlDeviceGetTotalEnergyConsumption(handle)
-    except Exception:  # noqa: BLE001 - no package, no driver, no such counter: all mean that there is none
-        return []
+def _of_gpus(device: str) -> tuple[Meter | None, str]:
+    found, reason = gpus_of(device)
+    counters, ways = [], set()
+    for gpu in found:
+        if gpu.cut:
+            return None, f"GPU {gpu.index} is cut into parts (MIG), whose energy nobody counts apart"
+        counter, way = _counter(gpu)
+        if counter is None:
+            return None, f"GPU {gpu.index}: {way}"
+        counters.append(counter)
+        ways.add(way)
+    if not counters:
+        return None, reason
+    whose = " and ".join(f"GPU {gpu.index}" for gpu in found)
+    return Meter(counters, f"of {whose} alone, {' and '.join(sorted(ways))}"), ""
 
-    def read() -> float | None:
+
+def _counter(found: Found) -> tuple[Counter | None, str]:
+    """Give a GPU's counter and how it counts; or None, and why it has none."""
+    nvml, gpu = found.nvml, found.gpu
+
+    def counted() -> float | None:
         try:
-            return float(nvml.nvmlDeviceGetTotalEnergyConsumption(handle)) / 1000.0
+            return float(nvml.nvmlDeviceGetTotalEnergyConsumption(gpu)) / 1000.0
         except nvml.NVMLError:
             return None
 
-    return [Counter(read)]
+    def watts() -> float | None:
+        try:
+            return float(nvml.nvmlDeviceGetPowerUsage(gpu)) / 1000.0
+        except nvml.NVMLError:
+            return None
+
+    if counted() is not None:
+        return Counter(counted), "by the driver's energy counter"
+    if watts() is not None:
+        return Counter(added_up(watts)), "added up from its power, read ten times a second"
+    return None, "the driver tells neither its energy nor its power"
 
 
-def _rapl(folder: Path) -> list[Counter]:
+def added_up(watts: Callable[[], float | None]) -> Callable[[], float | None]:
+    """Make a counter of joules from readings of power, evenly between two of them."""
+    last: tuple[int, float] | None = None
+    joules = 0.0
+
+    def read() -> float | None:
+        nonlocal last, joules
+        power, now = watts(), time.perf_counter_ns()
+        if power is None:
+            return None
+        if last is not None:
+            joules += (power + last[1]) / 2 * (now - last[0]) / 1e9
+        last = now, power
+        return joules
+
+    return read
+
+
+def _of_packages(folder: Path) -> tuple[Meter | None, str]:
     """List the processor packages; their sub-zones and the platform's zone would count them twice."""
     zones = [file.parent for file in sorted(folder.glob("intel-rapl:*/energy_uj"))]
-    return [_zone(zone) for zone in zones if _is_package(zone)]
+    packages = [_zone(zone) for zone in zones if _is_package(zone)]
+    if not packages:
+        return None, "the processor has no energy counter (RAPL) here"
+    if any(package.read() is None for package in packages):
+        return None, "the processor's energy counter (RAPL) cannot be read; most systems let only root"
+    counted = "the processor packages, with all that ran on them, by their own counters (RAPL)"
+    return Meter(packages, f"of {counted}"), ""
 
 
 def _zone(zone: Path) -> Counter:

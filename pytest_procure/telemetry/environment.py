@@ -44,6 +44,8 @@ _FAMILIES = (
 )
 #: ... or by name.
 _VARIABLES = frozenset({"LD_PRELOAD", "PYTHONHASHSEED", "PYTHONMALLOC", "PYTHONOPTIMIZE"})
+#: The two lines of a distribution's metadata that tell which one it is.
+_NAMED = re.compile(r"^(Name|Version): *(.*\S)", re.MULTILINE)
 _SECRET = re.compile("KEY|TOKEN|SECRET|PASSW|CREDENTIAL|AUTH|COOKIE")
 #: Instructions that kernels of inference runtimes are chosen by.
 _INSTRUCTIONS = frozenset(
@@ -155,12 +157,17 @@ def _instructions(cpuinfo: Path) -> list[str] | None:
 
 
 def _distributions() -> dict[str, str]:
-    """Every installed distribution with its version, by its normalised name."""
+    """Every installed distribution with its version, by its normalised name.
+
+    Of each one's metadata only the two lines are looked for: parsing all of it takes a second in a large
+    environment.
+    """
     found: dict[str, str] = {}
     for each in importlib.metadata.distributions():
-        name = each.metadata["Name"] if each.metadata is not None else None
-        if name:  # a broken installation has none
-            found.setdefault(re.sub(r"[-_.]+", "-", name).lower(), str(each.version))
+        text = each.read_text("METADATA") or each.read_text("PKG-INFO") or ""
+        told = dict(_NAMED.findall(text.partition("\n\n")[0]))
+        if "Name" in told and "Version" in told:  # a broken installation has neither
+            found.setdefault(re.sub(r"[-_.]+", "-", told["Name"]).lower(), told["Version"])
     return dict(sorted(found.items()))
 
 

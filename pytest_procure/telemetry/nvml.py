@@ -17,11 +17,13 @@ class Gpu:
     name: str | None
     uuid: str | None
     driver: str | None
+    vbios: str | None
     cuda: str | None
+    pci: str | None  # where it sits
     memory: int | None
     power_limit_w: float | None
     power_limit_default_w: float | None
-    clock_sm_mhz: int | None  # now
+    clock_sm_mhz: int | None  # now, which is while it does nothing
     clock_sm_most_mhz: int | None
     clock_memory_mhz: int | None
     clock_memory_most_mhz: int | None
@@ -43,7 +45,7 @@ def gpus() -> tuple[tuple[Gpu, ...], str]:
     try:
         pynvml.nvmlInit()
     except pynvml.NVMLError as error:
-        return (), f"no NVIDIA driver: {error}"
+        return (), no_driver(error)
     try:
         found = tuple(_gpu(pynvml, index) for index in range(pynvml.nvmlDeviceGetCount()))
     except pynvml.NVMLError as error:
@@ -51,6 +53,12 @@ def gpus() -> tuple[tuple[Gpu, ...], str]:
     finally:
         pynvml.nvmlShutdown()
     return found, "" if found else "the NVIDIA driver lists no GPU"
+
+
+def no_driver(error: Exception) -> str:
+    """Say why the driver's library does not answer: it is not there, or it is and refuses."""
+    absent = getattr(error, "value", 0) in {9, 12}  # NVML_ERROR_DRIVER_NOT_LOADED, _LIBRARY_NOT_FOUND
+    return f"no NVIDIA driver: {error}" if absent else f"the NVIDIA driver does not answer: {error}"
 
 
 def _gpu(nvml: Any, index: int) -> Gpu:
@@ -68,12 +76,15 @@ def _gpu(nvml: Any, index: int) -> Gpu:
     mig = ask("nvmlDeviceGetMigMode", handle)
     ecc = ask("nvmlDeviceGetEccMode", handle)
     persistence = ask("nvmlDeviceGetPersistenceMode", handle)
+    pci = ask("nvmlDeviceGetPciInfo", handle)
     return Gpu(
         index=index,
         name=_text(ask("nvmlDeviceGetName", handle)),
         uuid=_text(ask("nvmlDeviceGetUUID", handle)),
         driver=_text(ask("nvmlSystemGetDriverVersion")),
+        vbios=_text(ask("nvmlDeviceGetVbiosVersion", handle)),
         cuda=None if cuda is None else f"{cuda // 1000}.{cuda % 1000 // 10}",
+        pci=None if pci is None else _text(pci.busId),
         memory=None if memory is None else int(memory.total),
         power_limit_w=None if limit is None else limit / 1000,
         power_limit_default_w=None if usual is None else usual / 1000,

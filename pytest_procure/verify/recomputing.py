@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pytest_procure.cases import Case
 from pytest_procure.driver.log import Wire
@@ -94,7 +93,7 @@ class Pack:
         session, environment = self.session(), self.data(ENVIRONMENT)
         trials = self.trials()
         results, right = judged(trials)
-        record = json.loads(plain.dumps(record_of(session, results, environment, right=right)))
+        record = json.loads(json.dumps(record_of(session, results, environment, right=right)))
         cases = {path: trial.case for path, (trial, _) in trials.items() if trial.case is not None}
         return Recomputed(record, session, cases, self.files())
 
@@ -133,14 +132,14 @@ class Pack:
         """Say what is wrong with a run's outputs and items, which no number follows from."""
         rows = self.rows(run)
         stem = run.log.removeprefix(f"{RUNS}/").removesuffix(".npy")
-        digests = np.ascontiguousarray(rows["output_sha256"])
-        wrong = [] if _are_digests(digests) else [f"{run.log}: a row's output has no digest"]
+        known = set(rows["output_sha256"].tolist())
+        wrong = [] if _are_digests(known) else [f"{run.log}: a row's output has no digest"]
         texts = f"{OUTPUTS}/{stem}.jsonl"
         if texts in self.paths:
             manifest.open_file(self.folder, texts).close()
-            known = set(digests.tolist()) - {b""}
-            wrong += [f"{texts}: {each}" for each in check_texts(self.folder / texts, known)]
-        for path, digest in {run.log: run.sha256, **run.wires, **dict([run.cut] if run.cut else [])}.items():
+            found = check_texts(self.folder / texts, known - {b""})
+            wrong += [f"{texts}: {each}" for each in found]
+        for path, digest in run.digests().items():
             if path not in self.paths:
                 wrong.append(f"{path}: the rows of a run are missing")
             elif self.entry(path).sha256 != digest:
@@ -199,9 +198,6 @@ def _kept(file: CaseFile, case: Case) -> dict[int, Kept]:
     return found
 
 
-def _are_digests(column: NDArray[np.bytes_]) -> bool:
+def _are_digests(found: set[bytes]) -> bool:
     """Whether all are 64 lower-case hexadecimal digits, or nothing."""
-    if column.tobytes().translate(None, b"\0000123456789abcdef"):
-        return False
-    empty = column.view(np.uint8).reshape(len(column), -1) == 0
-    return bool((empty.any(axis=1) == empty.all(axis=1)).all())
+    return not b"".join(found).translate(None, b"0123456789abcdef") and {*map(len, found)} <= {0, 64}

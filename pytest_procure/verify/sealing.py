@@ -17,10 +17,8 @@ from pytest_procure.evidence.sealing import sealed_bar
 from pytest_procure.evidence.series import runs, sealed_specs
 from pytest_procure.evidence.session_file import SessionFile
 
+from .ledgered import Wrong, ledgered
 from .recomputing import Pack
-
-#: What is wrong: file, field, and the sentence.
-Wrong = tuple[str, str, str]
 
 
 def sealing(pack: Pack, session: SessionFile, files: Mapping[str, CaseFile]) -> Iterator[Wrong]:
@@ -43,6 +41,8 @@ def sealing(pack: Pack, session: SessionFile, files: Mapping[str, CaseFile]) -> 
         yield SPEC, "", "is not the spec that the session was held to: its digest is another"
         return
     yield from _ledger(told, pack)
+    if told.ledger is not None and (chain := chain_of(pack.folder)) is not None:
+        yield from ledgered(spec, told, chain, files)
     yield from _requirements(spec, session, files)
 
 

@@ -50,7 +50,7 @@ class Handler(BaseHTTPRequestHandler):
             say("cannot allocate 12 GiB")
             os._exit(3)
         if FAULT == "floods":
-            for _ in range(40):
+            for _ in range(4):
                 sys.stdout.write("debug " * 100_000)
         if self.path == "/v1/chat/completions":
             self.stream(json.loads(asked))

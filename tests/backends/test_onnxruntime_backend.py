@@ -7,6 +7,8 @@ import tiny_onnx as tiny
 from contract import keeps_the_contract, refuses
 
 from pytest_procure.backends import OnnxRuntime
+from pytest_procure.backends.onnx_providers import device_of, lacking
+from pytest_procure.backends.processors import usable_processors
 from pytest_procure.errors import DeclarationError
 
 pytest.importorskip("onnxruntime")
@@ -214,7 +216,95 @@ def test_more_best_than_there_are_classes_is_told(base):
 
 def test_what_was_observed_is_disclosed_beside_what_was_declared(base):
     told = OnnxRuntime("models/rows.onnx", threads=2).load(base).describe()
-    assert told["observed"] == {"device": "cpu", "precision": {"fp32": 1.0}, "threads": 2}
+    assert told["observed"] == {
+        "device": "cpu",
+        "providers": ["CPUExecutionProvider"],
+        "nodes": {"CPUExecutionProvider": 1},
+        "precision": {"fp32": 1.0},
+        "threads": 2,
+        "processors": usable_processors(),
+        "sha256": told["files"][0]["sha256"],
+    }
+    assert told["declared"] == {"providers": ["CPUExecutionProvider"], "threads": 2, "sha256": None}
+
+
+def test_a_model_that_takes_one_size_of_batch_says_which(base):
+    fixed = [tiny.port(name, shape=(4, 3)) for name in ("x", "y")]
+    body = tiny.graph([tiny.node("Identity", ["x"], ["y"])], fixed[:1], fixed[1:])
+    loaded = OnnxRuntime(write(base, tiny.model(body))).load(base)
+    assert loaded.describe()["observed"]["batch"] == 4
+
+
+# Binding, on the processor: on a GPU the same calls put inputs and outputs into its memory
+
+
+def test_a_bound_session_keeps_the_contract(base):
+    declared = OnnxRuntime("models/rows.onnx", decode="argmax", io_binding=True)
+    keeps_the_contract(declared, base, [(ROWS, [2, 0, 1]), (ROWS[1:2], [0]), (ROWS[2:], [1])])
+    assert declared.load(base).describe()["io_binding"] is True
+
+
+def test_a_bound_session_gives_all_outputs_by_name(base):
+    nodes = [tiny.node("Add", ["a", "b"], ["sum"]), tiny.node("Sub", ["a", "b"], ["rest"])]
+    body = tiny.graph(nodes, [tiny.port("a"), tiny.port("b")], [tiny.port("sum"), tiny.port("rest")])
+    declared = OnnxRuntime(write(base, tiny.model(body)), dtype="float32", io_binding=True)
+    (answer,) = declared.load(base).predict([{"a": [3, 4, 5], "b": [1, 1, 1]}])
+    assert (answer["sum"].tolist(), answer["rest"].tolist()) == ([4, 5, 6], [2, 3, 4])
+
+
+def test_a_bound_sessions_failure_is_one_line(base):
+    with pytest.raises(RuntimeError, match="Got: 4 Expected: 3") as failure:
+        OnnxRuntime("models/rows.onnx", io_binding=True).load(base).predict(np.zeros((2, 4), np.float32))
+    assert "\n" not in str(failure.value)
+
+
+# Providers
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "device"),
+    [
+        ("CPU", {}, "cpu"),
+        ("CUDA", {"device_id": "1"}, "cuda:1"),
+        ("Tensorrt", {}, "cuda:0"),
+        ("MIGraphX", {}, "rocm:0"),
+        ("OpenVINO", {}, "cpu"),
+        ("OpenVINO", {"device_type": "CPU_FP32"}, "cpu"),
+        ("OpenVINO", {"device_type": "GPU.1"}, "openvino:gpu.1"),
+        ("Dnnl", {}, "cpu"),
+        ("QNN", {}, "qnn"),
+    ],
+)
+def test_where_a_provider_computes(name, options, device):
+    assert device_of(f"{name}ExecutionProvider", options) == device
+
+
+class Package:
+    """An onnxruntime that prints what it does not find."""
+
+    def __init__(self, said):
+        self._said = said
+
+    def preload_dlls(self):
+        print(self._said)  # noqa: T201 - as the package does
+
+
+def test_a_library_that_cuda_lacks_is_named_with_the_command_that_brings_it(capfd):
+    said = "Failed to load libcublasLt.so.13: cannot open shared object file\nPlease follow the guide"
+    told = lacking(Package(said), ["CUDAExecutionProvider", "CPUExecutionProvider"])
+    assert told.startswith("libcublasLt.so.13 cannot be loaded (`pip install 'onnxruntime-gpu[cuda,cudnn]'`")
+    assert capfd.readouterr().out == ""
+    assert lacking(Package(said), ["CPUExecutionProvider", "OpenVINOExecutionProvider"]) == ""
+
+
+def test_a_missing_driver_is_told(monkeypatch):
+    def absent(name):
+        raise OSError(name)
+
+    monkeypatch.setattr("ctypes.CDLL", absent)
+    assert lacking(Package(""), ["TensorrtExecutionProvider"]) == (
+        "there is no NVIDIA driver (libcuda.so.1) here"
+    )
 
 
 def test_a_model_that_is_not_the_one_declared_is_refused(base):

@@ -303,3 +303,34 @@ def test_the_environment_tells_how_torch_was_built(torch):
     assert told["version"] == torch.__version__
     assert told["cuda"] == torch.version.cuda  # None in a build for processors
     assert json.loads(json.dumps(told)) == told
+
+
+def test_compiling_for_the_processor_without_a_compiler_is_told_when_loaded(linear, tmp_path, monkeypatch):
+    monkeypatch.setenv("CXX", "no-such-compiler -O2")
+    refuses(TorchModule(linear, compile=True), tmp_path, "needs a C++ compiler", "no-such-compiler")
+    assert TorchModule(linear).load(tmp_path)
+
+
+def test_threads_and_digest_are_observed_beside_what_was_declared(torch, linear, tmp_path):
+    torch.save(linear.state_dict(), tmp_path / "state.pt")
+    loaded = TorchModule(lambda: torch.nn.Linear(3, 3), state="state.pt", threads=1).load(tmp_path)
+    told = loaded.describe()
+    loaded.close()
+    assert told["declared"] == {"threads": 1, "sha256": None}
+    assert told["observed"]["threads"] == 1
+    assert told["observed"]["sha256"] == told["files"][0]["sha256"]
+    assert (told["tf32"], told["notes"]) == ([], [])
+
+
+@pytest.mark.parametrize("kind", ["float32", "float16", "int64", "uint8", "bool"])
+def test_samples_are_copied_into_pinned_memory_as_they_are(torch, linear, tmp_path, kind, monkeypatch):
+    # Pinning takes a GPU; what is copied, and as what, does not.
+    made = torch.empty
+    monkeypatch.setattr(torch, "empty", lambda *size, pin_memory, dtype: made(*size, dtype=dtype))
+    samples = np.arange(6).reshape(2, 3).astype(kind)
+    samples.flags.writeable = False
+    tensor = TorchModule(linear).load(tmp_path)._pinned(samples)
+    assert str(tensor.dtype) == f"torch.{kind}"
+    assert np.array_equal(tensor.numpy(), samples)
+    tensor[0, 0] = 1  # the samples are left alone
+    assert samples[0, 0] == 0

@@ -11,6 +11,7 @@ from pytest_procure.driver.limits import Limits
 from pytest_procure.driver.log import RequestLog
 from pytest_procure.driver.readings import Readings
 from pytest_procure.scenarios import Scenario
+from pytest_procure.telemetry.gpu import GpuSeen
 from pytest_procure.threads import Used
 
 MS = 1_000_000
@@ -96,12 +97,14 @@ def test_half_the_rate_is_the_candidates_fault_and_never_the_harnesses():
     scheduled = range(0, 1500, 50)  # 20 a second
     started = [100 * k if k < 15 else -1 for k in range(30)]  # 10 a second
     completed = [100 * k + 100 if k < 15 else -1 for k in range(30)]
-    seen = audited(log_of(scheduled, started, completed, window=1500))
+    twenty = replace(SERVER, qps=20)
+    seen = audited(log_of(scheduled, started, completed, window=1500), twenty)
     assert seen.faults() == ()
     assert seen.candidate.backlog == 30 - 14
     assert seen.candidate.sent_share == 0.5
     grew, behind, unsent, pinned = seen.candidate_notes()
     assert grew.startswith("the backlog grew: on average 1.6 requests waited in the first third")
+    assert grew.endswith("in the last; the traffic asked 200% of what the workers can do")
     assert behind == "the candidate never kept up: it answered 15 of 30 requests"
     assert unsent == "15 requests were never sent, because the candidate was still busy"
     assert pinned.startswith("every worker was busy 100% of the time")
@@ -220,3 +223,45 @@ def test_readings_of_this_machine_go_on():
     assert after.monotonic_ns > before.monotonic_ns
     assert after.own_cpu_ns >= before.own_cpu_ns
     assert abs(after.wall_minus_monotonic_ns - before.wall_minus_monotonic_ns) < 1000 * MS
+
+
+QUIET_GPU = GpuSeen(
+    0,
+    "H200",
+    "GPU-1",
+    "",
+    9,
+    1,
+    2,
+    0.5,
+    1.0,
+    1980,
+    1980,
+    60,
+    {},
+    foreign=0,
+    unknown=0,
+    desktop=0,
+    lost="",
+    untold={},
+)
+
+
+def test_a_gpu_that_somebody_else_used_is_a_fault_and_one_that_slowed_down_is_not():
+    plain = audited(log_of([0], [0], [1]))
+    assert replace(plain, gpus=(QUIET_GPU,)).faults() == ()
+    shared = replace(plain, gpus=(QUIET_GPU, replace(QUIET_GPU, index=1, foreign=1)))
+    assert [fault.partition(";")[0] for fault in shared.faults()] == [
+        "a process of somebody else held GPU 1 (H200) during the run"
+    ]
+    slowed = replace(plain, gpus=(replace(QUIET_GPU, slowed={"power cap": 0.4}),))
+    assert slowed.faults() == ()
+    assert slowed.candidate_notes() == ("GPU 0 (H200) ran below its clocks: power cap (40% of looks)",)
+
+
+def test_a_gpu_that_was_not_looked_at_is_noted():
+    plain = audited(log_of([0], [0], [1]))
+    assert replace(plain, gpus_unseen="no driver").candidate_notes() == (
+        "its GPU was not looked at: no driver",
+    )
+    assert "gpus" not in plain.as_dict()

@@ -339,33 +339,41 @@ def test_the_wall_limit_ends_a_run_of_every_kind(scenario):
 INTERRUPTED = """
 import gc, signal, sys, threading
 from driver_fakes import Numbers, Offer
-from pytest_procure.driver.pull import drive
+from pytest_procure.driver import pull
 from pytest_procure.scenarios import Scenario
 
-calls = []
+calls, over, never = [], threading.Event(), threading.Event()
+
+class Crew(pull.Crew):
+    def join(self, grace):
+        over.set()
+        return super().join(grace)
+
+pull.Crew = Crew
+
 def predict(inputs):
     calls.append(1)
     if len(calls) == 3:
         signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
-        threading.Event().wait(SECONDS)
+        UNTIL.wait()
     return inputs
 
-run = drive(Offer(predict), Numbers(9), Scenario.declare("single_stream", warmup=WARMUP))
+run = pull.drive(Offer(predict), Numbers(9), Scenario.declare("single_stream", warmup=WARMUP))
 status = run.log.status.tolist()[:3]
 print(run.interrupted, run.hung, run.log.stopped, status, gc.isenabled(), gc.get_freeze_count())
 """
 
 
 @pytest.mark.parametrize(
-    ("seconds", "warmup", "expected"),
+    ("until", "warmup", "expected"),
     [
-        ("0.2", "0", "True False interrupted [1, 1, 0] True 0"),
-        ("None", "0", "True True interrupted; a call of the backend did not return [1, 1, 0] True 0"),
-        ("0.2", "5", "True False interrupted [0, 0, 0] True 0"),
+        ("over", "0", "True False interrupted [1, 1, 0] True 0"),
+        ("never", "0", "True True interrupted; a call of the backend did not return [1, 1, 0] True 0"),
+        ("over", "5", "True False interrupted [0, 0, 0] True 0"),
     ],
 )
-def test_ctrl_c_leaves_a_partial_log_that_says_so(seconds, warmup, expected, request):
-    program = INTERRUPTED.replace("SECONDS", seconds).replace("WARMUP", warmup)
+def test_ctrl_c_leaves_a_partial_log_that_says_so(until, warmup, expected, request):
+    program = INTERRUPTED.replace("UNTIL", until).replace("WARMUP", warmup)
     done = subprocess.run(
         [sys.executable, "-c", program],
         cwd=request.path.parent,

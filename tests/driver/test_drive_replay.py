@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from pytest_procure.driver.batching import Queue
 from pytest_procure.driver.board import Board
 from pytest_procure.driver.pull import drive
+from pytest_procure.driver.taking import taken
 from pytest_procure.driver.workers import in_batches, in_turn, one_by_one
 from pytest_procure.scenarios import Scenario
 from pytest_procure.units import Quantity
@@ -99,7 +100,7 @@ def test_one_worker_serves_batches_at_the_simulated_times(drawn):
         return batch
 
     queue = Queue(schedule, scenario, board, time.clock)
-    in_batches(queue, 0, predict, lambda _, first, end: list(range(first, end)))
+    in_batches(queue, 0, predict, taken, lambda _, first, end: list(range(first, end)))
     expected = simulate(schedule, scenario, services)
     n = len(expected)
     assert board.outputs[:n] == [queries for queries, _, _ in expected]
@@ -119,7 +120,7 @@ def test_the_loop_without_batches_is_the_loop_with_batches_of_one(drawn):
         time.time += next(left)
         return [query]
 
-    one_by_one(board, predict, range(len(schedule)), time.clock, schedule)
+    one_by_one(board, predict, taken, range(len(schedule)), time.clock, schedule)
     expected = simulate(schedule, Scenario("server"), services)
     assert board.outputs == [queries for queries, _, _ in expected]
     assert list(board.started) == [start for _, start, _ in expected]
@@ -135,7 +136,7 @@ def test_a_closed_loop_sends_at_the_last_completion_until_its_duration_is_over(s
     def predict(_):
         time.time += next(left)
 
-    in_turn(board, predict, range(len(services)), time.clock, duration)
+    in_turn(board, predict, taken, range(len(services)), time.clock, duration)
     starts = [start for start in np.cumsum([0, *services[:-1]]).tolist() if start < duration]
     assert [start for start in board.started if start >= 0] == starts
 

@@ -7,10 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pytest_procure.driver.limits import Limits
 from pytest_procure.driver.log import RequestLog
 from pytest_procure.driver.seen import seen
-from pytest_procure.scenarios import Scenario
+from pytest_procure.scenarios import Scenario, arrivals, queries
 
+MS = 1_000_000
 SERVER = Scenario.declare("server", qps=10, count=10)
 
 
@@ -87,3 +89,91 @@ def test_a_call_that_never_returns_keeps_its_worker_busy_to_the_end():
     log.completed[1] = -1
     log.window_ns = 40
     assert seen(log, SERVER).pinned_share == 1.0
+
+
+def grew(log, scenario):
+    found = seen(log, scenario)
+    noted = [note for note in found.notes(Limits(), 0.999) if note.startswith("the backlog grew")]
+    assert found.backlog_grew(Limits().backlog_growth) == bool(noted)
+    return bool(noted)
+
+
+def poisson(load, n, seed):
+    """Make a queue at 100 a second, with exponential service times."""
+    scenario = Scenario.declare("server", qps=100, count=n, seed=seed)
+    services = np.random.default_rng(seed).exponential(load * 10 * MS, n).astype(int)
+    return served(arrivals(scenario, n).tolist(), services.tolist()), scenario
+
+
+@pytest.mark.parametrize(("load", "least", "most"), [(0.5, 0, 0), (0.8, 0, 0), (0.9, 0, 2), (1.25, 90, 100)])
+def test_a_backlog_that_grows_by_chance_is_none(load, least, most):
+    assert least <= sum(grew(*poisson(load, 200, seed)) for seed in range(100)) <= most
+
+
+CHANGING = {
+    "burst": Scenario.declare("burst", base=10, peak=30, period="2 s", duty=0.5, duration="6 s"),
+    "ramp": Scenario.declare("ramp", start=10, end=30, duration="6 s"),
+    "steps": Scenario.declare("ramp", start=10, end=30, steps=3, duration="6 s"),
+}
+
+
+@pytest.mark.parametrize("scenario", [*CHANGING.values(), Scenario.declare("server", qps=20, duration="5 s")])
+def test_half_the_rate_is_seen_even_if_all_is_answered_in_the_drain_time(scenario):
+    n = queries(scenario, 1)
+    log = served(arrivals(scenario, n).tolist(), [100 * MS] * n)
+    assert log.ok.all()
+    assert grew(log, scenario)
+
+
+@pytest.fixture
+def replay(tmp_path):
+    """Make a replay of 20 requests a second for 5 s."""
+    (tmp_path / "trace.csv").write_text("time\n" + "".join(f"{k / 20}\n" for k in range(100)), "ascii")
+    return Scenario.declare("replay", tmp_path, trace="trace.csv")
+
+
+@pytest.mark.parametrize(("service_ms", "found"), [(100, True), (60, True), (45, False)])
+def test_a_replay_asks_no_more_than_is_answered_meanwhile(replay, service_ms, found):
+    log = served(arrivals(replay, 100).tolist(), [service_ms * MS] * 100)
+    assert grew(log, replay) == found
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_bursts_that_drain_between_their_peaks_are_no_overload(seed):
+    """Their peak is twice of what is answered, their mean four fifths of it."""
+    for duration in ("6 s", "20 s"):
+        scenario = Scenario.declare(
+            "burst", base=10, peak=40, period="2 s", duty=0.2, duration=duration, seed=seed
+        )
+        n = queries(scenario, 1)
+        assert not grew(served(arrivals(scenario, n).tolist(), [50 * MS] * n), scenario)
+
+
+def test_the_end_of_a_ramp_that_is_too_steep_is_seen_though_its_mean_is_not():
+    scenario = Scenario.declare("ramp", start=5, end=45, duration="20 s")
+    n = queries(scenario, 1)
+    log = served(arrivals(scenario, n).tolist(), [33 * MS] * n)  # 30 a second, of 25 on average
+    assert grew(log, scenario)
+    assert not grew(served(arrivals(scenario, n).tolist(), [20 * MS] * n), scenario)
+
+
+def test_a_candidate_that_slows_down_is_seen_by_its_last_third():
+    scenario = Scenario.declare("server", qps=100, count=600)
+    services = [2 * MS] * 400 + [13 * MS] * 200
+    log = served(arrivals(scenario, 600).tolist(), services)
+    found = seen(log, scenario)
+    assert not found.load.is_too_much
+    assert grew(log, scenario)
+
+
+def test_load_is_measured_by_full_batches():
+    scenario = Scenario.declare("server", qps=100, count=40, max_batch=2)
+    log = served(range(0, 400 * MS, 10 * MS), [10 * MS] * 40)
+    assert seen(log, scenario).load is None  # of single ones nobody knows how many they could have been
+    log.batch = np.arange(40, dtype=np.int32) // 2
+    assert seen(log, scenario).load.share == pytest.approx(0.5)
+
+
+def test_nothing_is_asked_of_a_candidate_that_sets_the_pace():
+    log = served(range(0, 400 * MS, 10 * MS), [30 * MS] * 40)
+    assert seen(log, Scenario.declare("closed_loop", concurrency=9)).load is None

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from pytest_procure.driver.board import Board
 from pytest_procure.driver.log import Status
 from pytest_procure.driver.pull import drive
+from pytest_procure.driver.taking import taken
 from pytest_procure.driver.turns import Turns
 from pytest_procure.driver.workers import in_batches
 from pytest_procure.scenarios import Scenario, arrivals, queries, sample_order, sessions
@@ -88,7 +89,7 @@ def test_turns_are_taken_as_in_the_simulation(drawn):
         served.append(places.tolist())
         return places
 
-    in_batches(turns, 0, predict, lambda _number, first, end: turns.places(first, end))
+    in_batches(turns, 0, predict, taken, lambda _number, first, end: turns.places(first, end))
     expected = simulate(scenario, service)
     began = [int(stamp) for stamp in board.started[: len(served)]]
     ended = [int(stamp) for stamp in board.completed[: len(served)]]
@@ -253,7 +254,7 @@ def test_pauses_and_waiting_for_a_batch_are_no_lateness_of_the_harness():
     board = Board(9)
     turns = Turns(scenario, 9, board, time.clock)
     serve = partial(in_batches, turns, 0)
-    serve(lambda places: time.sleep(1e-3) or places, lambda _n, first, end: turns.places(first, end))
+    serve(lambda places: time.sleep(1e-3) or places, taken, lambda _n, first, end: turns.places(first, end))
     from pytest_procure.driver.audit import send_lag
     from pytest_procure.driver.outcomes import Plan, request_log
 

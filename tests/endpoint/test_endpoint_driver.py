@@ -7,7 +7,6 @@ import subprocess
 import sys
 import textwrap
 import threading
-import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -290,11 +289,6 @@ def test_what_cannot_be_meant_is_refused_when_it_is_declared(arguments, said):
     assert "pw" not in str(refused.value)
 
 
-def test_samples_a_query_are_refused(mock):
-    with pytest.raises(DeclarationError, match="an endpoint takes one a request"):
-        mock.run("multi_stream", count=4)
-
-
 def test_an_empty_slice_is_refused(mock):
     with pytest.raises(DataError, match="slice is empty"):
         mock.run(samples=0, qps=10, count=5)
@@ -323,18 +317,6 @@ def test_no_process_and_no_descriptor_stays_behind(mock):
     assert (descriptors(), children()) == before
 
 
-def killed_when(begun, started):
-    """Kill the first load process once it has begun so many requests."""
-
-    def watch():
-        while not started:
-            time.sleep(0.01)
-        time.sleep(begun)
-        os.kill(started[0].process.pid, signal.SIGKILL)
-
-    threading.Thread(target=watch, daemon=True).start()
-
-
 def test_a_load_process_that_is_killed_is_the_harness_s_fault_and_keeps_what_was_measured(mock, monkeypatch):
     started = []
     plain = crew.Worker.__init__
@@ -343,9 +325,13 @@ def test_a_load_process_that_is_killed_is_the_harness_s_fault_and_keeps_what_was
         plain(self, *arguments)
         started.append(self)
 
+    def kill(begun, total):
+        if begun >= 40 and started[0].process.poll() is None:
+            os.kill(started[0].process.pid, signal.SIGKILL)
+
     monkeypatch.setattr(crew.Worker, "__init__", noting)
-    killed_when(2.0, started)
-    run = mock.run(qps=50, count=400, endpoint=mock.endpoint(load_processes=2))
+    scenario = Scenario.declare("server", qps=50, count=4000, warmup=0)
+    run = drive(mock.endpoint(load_processes=2), Texts(40), scenario, progress=kill)
     assert run.log.stopped == "a load process was lost"
     assert any("a load process was lost" in fault for fault in run.audit.faults())
     assert run.log.answered.any()

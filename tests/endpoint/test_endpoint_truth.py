@@ -3,8 +3,6 @@
 import numpy as np
 import pytest
 
-from pytest_procure.driver.log import Status
-
 SECOND = 1_000_000_000
 
 
@@ -99,35 +97,17 @@ def test_an_empty_first_chunk_is_no_first_token(mock):
     assert (log.wire.first_token - log.wire.headers > 50e6).all()
 
 
-def test_two_tokens_in_a_chunk_are_one_arrival_of_two_tokens(mock):
-    mock.behave(ttft_ms=20, itl_ms=5, tokens_per_chunk=2)
-    log = mock.run(qps=50, count=10, endpoint=mock.endpoint(count_tokens=lambda text: len(text.split()))).log
-    assert (log.wire.chunks == 4).all()
-    assert (log.output_tokens == 8).all()
-    assert (log.wire.counted == 8).all()
-
-
 def test_chunks_that_arrive_together_have_one_time(mock):
     mock.behave(ttft_ms=20, itl_ms=5, tokens=9, coalesce=4)
-    log = mock.run(qps=20, count=5).log
+    run = mock.run(qps=20, count=5)
+    wire, records = run.log.wire, mock.records()
     for request in range(5):
-        times = log.wire.token_times[log.wire.token_starts[request] : log.wire.token_starts[request + 1]]
-        assert len(times) == 9
-        assert len(set(times.tolist())) == 3  # the first at once, then four and four
-
-
-def test_usage_that_is_doubled_stands_beside_the_buyer_s_own_count(mock):
-    mock.behave(usage_factor=2.0)
-    log = mock.run(qps=100, count=10, endpoint=mock.endpoint(count_tokens=lambda text: len(text.split()))).log
-    assert (log.output_tokens == 16).all()
-    assert (log.wire.counted == 8).all()
-
-
-def test_usage_that_is_not_reported_is_absent(mock):
-    mock.behave(usage="none")
-    log = mock.run(qps=100, count=10).log
-    assert log.output_tokens is None
-    assert (log.wire.chunks == 8).all()
+        times = wire.token_times[wire.token_starts[request] : wire.token_starts[request + 1]]
+        written = np.array(records[request][0]["chunks"])  # the first at once, then four and four
+        assert np.unique(written).size == 3
+        # What was written together has come together; a busy reader may find two writes at once, never less.
+        assert [np.unique(times[written == at]).size for at in np.unique(written)] == [1, 1, 1]
+        assert (np.diff(times) >= 0).all()
 
 
 def test_reasoning_tokens_are_tokens_and_cached_ones_are_told(mock):
@@ -145,51 +125,6 @@ def test_a_document_in_place_of_a_stream_is_an_answer_without_token_times(mock):
     assert not log.wire.streamed.any()
     assert (log.wire.first_token == -1).all()
     assert (log.wire.headers >= log.started).all()
-
-
-def test_a_stall_shows_in_an_open_loop_as_the_queue_it_caused(mock):
-    mock.behave(ttft_ms=10, tokens=2, stall_at_s=1.0, stall_s=1.0)
-    log = mock.run(qps=20, count=60).log
-    assert log.ok.all()
-    waited = np.sort(log.latency)
-    # About 20 requests became due in the stalled second; they waited from 1 s down to nothing.
-    assert 10 <= (waited > 100e6).sum() <= 40
-    assert waited[-1] > 0.8 * SECOND
-
-
-def test_a_stall_shows_once_in_a_closed_loop(mock):
-    mock.behave(ttft_ms=10, tokens=2, stall_at_s=0.5, stall_s=1.0)
-    log = mock.run("single_stream", count=60).log
-    assert log.ok.all()
-    assert (log.latency > 0.8 * SECOND).sum() == 1
-
-
-def test_overload_is_the_endpoint_s_and_reads_so(mock):
-    mock.behave(ttft_ms=100, tokens=1, slots=1)
-    run = mock.run(qps=20, count=100, timeout="20 s")
-    assert run.log.ok.all()
-    assert run.log.latency[-1] > 3 * SECOND
-    assert run.audit.backlog_grew
-    assert any("backlog grew" in note for note in run.audit.candidate_notes())
-
-
-def test_time_outs_are_censored_at_the_time_out_and_free_their_connection(mock):
-    mock.behave(ttft_ms=10, tokens=2, hang_every=10)
-    run = mock.run(qps=50, count=100, timeout="1 s")
-    log = run.log
-    assert (log.status == Status.TIMEOUT).sum() == 10
-    hung = log.status == Status.TIMEOUT
-    assert (log.latency[hung] >= SECOND).all()
-    assert (log.latency[hung] < 3 * SECOND).all()
-    assert log.ok.sum() == 90
-    assert log.answered.sum() == 90
-
-
-def test_first_requests_that_are_slow_are_the_first_in_the_log(mock):
-    mock.behave(ttft_ms=5, tokens=2, cold=5, slow_ttft_ms=500)
-    log = mock.run("single_stream", count=20).log
-    assert (log.latency[:5] > 490e6).all()
-    assert np.median(log.latency[5:]) < 490e6
 
 
 def test_a_warm_up_is_not_in_the_log(mock):

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from pytest_procure.bars import declare_bar
 from pytest_procure.decision import Policy
 from pytest_procure.evidence.ledger import Chain
-from pytest_procure.evidence.series import measured_part, number, refusal, runs, sealed_specs, series
+from pytest_procure.evidence.series import aborted, measured_part, number, refusal, runs, sealed_specs, series
 from pytest_procure.verdict import policy_of
 
 
@@ -59,14 +59,26 @@ def test_a_run_after_a_complete_one_needs_a_reason():
     assert refusal(earlier, "the room was too warm") == ""
 
 
-def test_a_run_after_an_aborted_one_needs_a_reason_and_keeps_its_number():
+def test_a_run_after_an_aborted_one_needs_a_reason_and_is_the_second():
     earlier = series(chain(begin("1")), "r", "d")
     assert "did not come to its end" in refusal(earlier, "")
-    assert number(earlier) == 1
+    assert "which as run 2 is judged at a smaller risk" in refusal(earlier, "")
+    assert (number(earlier), aborted(earlier)) == (2, 1)
 
 
-def test_complete_runs_count():
-    assert number(series(chain(*done("1"), begin("2"), *done("3")), "r", "d")) == 3
+def test_each_run_that_began_counts():
+    earlier = series(chain(*done("1"), begin("2"), *done("3")), "r", "d")
+    assert (number(earlier), aborted(earlier)) == (4, 1)
+
+
+def test_a_pilot_is_a_look_of_no_series():
+    told = chain(*done("1", kind="pilot"))
+    assert series(told, "r", "d") == []
+    assert [run["kind"] for run in runs(told)] == ["pilot"]
+
+
+def test_what_is_of_no_known_kind_counts():
+    assert len(series(chain(begin("1", kind="rehearsal")), "r", "d")) == 1
 
 
 @given(st.integers(1, 40), st.floats(1e-6, 0.49))

@@ -11,11 +11,12 @@ from hypothesis import strategies as st
 from pytest_procure.bars import declare_bar
 from pytest_procure.datasets import Dataset
 from pytest_procure.errors import EvidenceError
-from pytest_procure.evidence import spec
+from pytest_procure.evidence import laxity, spec
 from pytest_procure.evidence.canonical import canonical, digest, plain
 from pytest_procure.evidence.differences import requirement_differences, slice_differences, suite_differences
 from pytest_procure.evidence.sealing import sealed_bar, sealed_candidate, sealed_slice, slice_name
 from pytest_procure.scenarios import Scenario
+from pytest_procure.scenarios.traffic import Traffic
 
 SALT = b"s" * 32
 
@@ -251,3 +252,83 @@ def test_a_slice_is_named_by_its_dataset_and_rule():
     assert slice_name(numbers().slice().describe()) == "numbers"
     some = numbers(strata=["a", "b"] * 10).slice(where=["a", "b"])
     assert slice_name(some.describe()) == "numbers, where=['a', 'b']"
+
+
+LAX = [
+    ("server", {"qps": 40, "duration": "60 s"}, {"qps": 30}),
+    ("server", {"qps": 40, "duration": "60 s"}, {"duration": "30 s"}),
+    ("server", {"qps": 40, "duration": "60 s"}, {"cut": 100}),
+    ("server", {"qps": 40, "duration": "60 s", "cut": 100}, {"cut": "50 s"}),
+    ("server", {"qps": 40, "duration": "60 s"}, {"warmup": "5 s"}),
+    ("server", {"qps": 40, "duration": "60 s"}, {"repeat_share": 0.3}),
+    ("server", {"qps": 40, "duration": "60 s"}, {"timeout": "30 s"}),
+    ("server", {"qps": 40, "duration": "60 s", "burstiness": 0.5}, {"burstiness": 0.9}),
+    ("burst", {"base": 5, "peak": 40, "period": "10 s", "duty": 0.3, "duration": "60 s"}, {"base": 1}),
+    ("burst", {"base": 5, "peak": 40, "period": "10 s", "duty": 0.3, "duration": "60 s"}, {"peak": 30}),
+    ("burst", {"base": 5, "peak": 40, "period": "10 s", "duty": 0.3, "duration": "60 s"}, {"duty": 0.1}),
+    ("burst", {"base": 5, "peak": 40, "period": "10 s", "duty": 0.3, "duration": "60 s"}, {"period": "1 s"}),
+    ("ramp", {"start": 10, "end": 40, "duration": "60 s"}, {"start": 5}),
+    ("ramp", {"start": 10, "end": 40, "duration": "60 s"}, {"end": 30}),
+    ("closed_loop", {"concurrency": 8, "duration": "60 s"}, {"concurrency": 4}),
+    ("closed_loop", {"concurrency": 8, "duration": "60 s"}, {"think_time": "1 s"}),
+    ("sessions", {"starts": 2, "turns": 4, "duration": "60 s"}, {"starts": 1}),
+    ("sessions", {"starts": 2, "turns": 4, "duration": "60 s"}, {"turns": 2}),
+    ("sessions", {"starts": 2, "turns": 4, "duration": "60 s"}, {"think_time": "1 s"}),
+    ("offline", {"launches": 5}, {"launches": 3}),
+    ("multi_stream", {"samples_per_query": 8}, {"samples_per_query": 4}),
+]
+
+
+def told_of(name, before, after, sealed):
+    sealed["requirements"]["r"] = requirement(scenario=(name, before))
+    ran = requirement(scenario=(name, before | after))
+    return list(requirement_differences(sealed, "r", ran))
+
+
+@pytest.mark.parametrize(("name", "before", "change"), LAX)
+def test_an_eased_condition_is_loosened_and_the_other_way_it_is_changed(sealed, name, before, change):
+    (key,) = change
+    eased = {each["what"]: each for each in told_of(name, before, change, sealed)}[f"`{key}`"]
+    assert (eased["kind"], eased["declarable"]) == ("loosened", False)
+    if isinstance(before.get(key, 0), type(change[key])) and key in before:
+        harder = {each["what"]: each for each in told_of(name, before | change, before, sealed)}[f"`{key}`"]
+        assert (harder["kind"], harder["declarable"]) == ("changed", True)
+
+
+def test_other_arrivals_are_another_scenario(sealed):
+    before = {"qps": 40, "duration": "60 s"}
+    (each,) = told_of("server", before, {"arrivals": "constant"}, sealed)
+    assert (each["what"], each["declarable"]) == ("`arrivals`", False)
+
+
+def test_another_trace_is_another_scenario_and_a_slower_one_is_loosened(sealed, tmp_path):
+    for name, times in (("monday.csv", (0, 1, 2)), ("sunday.csv", (0, 5, 9))):
+        (tmp_path / name).write_text("at\n" + "".join(f"{each}\n" for each in times))
+    traces = [str(tmp_path / name) for name in ("monday.csv", "sunday.csv")]
+    told = told_of("replay", {"trace": traces[0]}, {"trace": traces[1]}, sealed)
+    assert told
+    assert not any(each["declarable"] for each in told if each["what"].startswith("`trace"))
+    slower = told_of("replay", {"trace": traces[0], "speed": 2}, {"speed": 1}, sealed)
+    assert ("loosened", "`speed`") in [(each["kind"], each["what"]) for each in slower]
+
+
+def test_every_condition_is_listed(sealed):
+    """One that is added has to be put where it belongs; until then it is changed, whichever way."""
+    lists = [laxity.FEWER_IS_LAX, laxity.MORE_IS_LAX, laxity.IDENTITY, laxity.EITHER_WAY, laxity.DERIVED]
+    known = {*Traffic.__dataclass_fields__, "scenario", "label", "closed_loop", "sample_order"} - {"name"}
+    assert set().union(*lists) == known
+    assert sum(map(len, lists)) == len(known)
+
+
+def test_a_condition_that_nobody_knows_is_changed(sealed):
+    sealed["requirements"]["r"]["scenario"]["novelty"] = 1
+    (each,) = requirement_differences(
+        sealed, "r", {**sealed["requirements"]["r"], "scenario": requirement()["scenario"]}
+    )
+    assert (each["kind"], each["what"]) == ("changed", "`novelty`")
+
+
+def test_what_follows_from_others_is_told_where_nothing_else_differs(sealed):
+    before = {"qps": 40, "duration": "60 s"}
+    (each,) = told_of("server", before, {"wall_limit": "20 min"}, sealed)
+    assert (each["kind"], each["what"]) == ("changed", "`wall_limit`")

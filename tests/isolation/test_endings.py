@@ -57,3 +57,25 @@ def test_what_the_kernel_does_not_tell_is_no_number_from_elsewhere(tmp_path, mon
     assert kernel.waited_ns(gone) is None
     monkeypatch.setattr(kernel, "Path", lambda _: tmp_path / "nothing")
     assert kernel.oom_kills() == 0
+
+
+@pytest.mark.parametrize(
+    ("groups", "file"),
+    [
+        ("0::/a/b\n", "sys/fs/cgroup/a/b/memory.events"),
+        ("9:name=systemd:/\n4:cpu,memory:/a/b\n0::/\n", "sys/fs/cgroup/memory/a/b/memory.oom_control"),
+        ("4:memory:/docker/1f\n", "sys/fs/cgroup/memory/memory.oom_control"),  # seen from inside
+    ],
+)
+def test_kills_for_memory_are_read_of_control_groups_of_both_versions(tmp_path, monkeypatch, groups, file):
+    for name, text in (("proc/self/cgroup", groups), (file, "oom_kill_disable 0\nunder_oom 0\noom_kill 3\n")):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text, "ascii")
+    monkeypatch.setattr(kernel, "Path", lambda path: tmp_path / path.lstrip("/"))
+    assert kernel.oom_kills() == 3
+
+
+def test_a_kill_that_nobody_explains_says_what_it_often_is():
+    ending = ended(-signal.SIGKILL, oom_kills=0, held="900 MB")
+    assert ending.sentence.endswith("nobody knows by whom (often for want of memory: it held 900 MB)")
+    assert not ending.by_candidate

@@ -274,3 +274,41 @@ def test_an_undecided_bar_says_how_many_requests_and_how_long_would_decide(suite
     (hint,) = [f["hint"] for f in ended.results["test_it[close]"]["findings"]]
     assert "a newly sealed run of" in hint
     assert "at this pace" in hint
+
+
+FICKLE = """
+    class Fickle:
+        "Another file at each load."
+        loads = 0
+        def load(self, base):
+            Fickle.loads += 1
+            return Loaded(f"{Fickle.loads:064}")
+
+    class Loaded:
+        device, releases_gil = "cpu", False
+        def __init__(self, digest):
+            self.digest = digest
+        def predict(self, inputs):
+            return np.asarray(inputs) % 10
+        def describe(self):
+            return {"files": [{"file": "model.bin", "sha256": self.digest}]}
+        def close(self):
+            pass
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_procure_candidates():
+        return [Candidate("fickle", backend=Fickle())]
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_procure_datasets():
+        return {"numbers": numbers}
+"""
+
+
+def test_an_offer_whose_files_change_between_two_launches_is_not_tested(suite):
+    suite.conftest(FICKLE)
+    suite.tests("@pytest.mark.scenario('offline', count=400, launches=2)" + READS)
+    ended = suite.run("--procure-report")
+    (result,) = ended.results.values()
+    assert (ended.status, result["verdict"]) == (1, "not tested")
+    assert result["problem"] == "the files of candidate `fickle` changed between two launches"

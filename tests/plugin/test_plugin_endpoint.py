@@ -1,12 +1,21 @@
 """A buyer's suite that asks an endpoint: bars on streams, and what is written down of it."""
 
 import json
+import os
+import select
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
 import pytest
+
+from pytest_procure.cli import main
+from pytest_procure.driver.journal import Journalled
+from pytest_procure.errors import EvidenceError
+from pytest_procure.verify import verify
 
 MOCK = Path(__file__).parents[2] / "benchmarks" / "mock_endpoint.py"
 KEY = "sk-not-to-be-seen-anywhere-0123456789"
@@ -89,6 +98,41 @@ def test_a_stream_is_accepted_on_quality_time_and_cost(suite, serve):
     assert times.shape == (6400,)
 
 
+@pytest.mark.parametrize(
+    ("scenario", "told"),
+    [
+        (
+            '"sessions", starts=100, turns=3, count=100, history=True',
+            "each sent with the questions and answers before it",
+        ),
+        ('"multi_stream", samples_per_query=3, count=100, launches=1', "one query of 3 samples at a time"),
+    ],
+    ids=["sessions", "multi_stream"],
+)
+def test_traffic_of_turns_and_of_several_requests_is_measured_and_recorded(suite, serve, scenario, told):
+    suite.conftest(CONFTEST.format(port=serve("itl_ms=1", "cached=1")))
+    suite.tests(f"""
+        @pytest.mark.scenario({scenario}, timeout="60 s")
+        @pytest.mark.bar("accuracy", at_least=0.9)
+        @pytest.mark.bar("cost_per_request", at_most="0.01 USD")
+        def test_it(procure):
+            "Does it keep up a conversation?"
+            result = procure.run()
+            assert result.ttft.p90 <= seconds(60)
+            assert result.error_rate <= 0.05
+    """)
+    ended = suite.run("--procure-report")
+    (result,) = ended.results.values()
+    (run,) = result["runs"]
+    assert told in run["label"]
+    assert run["stream"]["attempts"] == 300
+    assert run["stream"]["tokens"]["reported_output"] == 1200
+    assert run["stream"]["ttft_ms"]["p50"] > 0
+    found = {finding["metric"]: finding["verdict"] for finding in result["findings"]}
+    assert found["accuracy"] == found["cost_per_request"] == "accept"
+    assert found["ttft.p90"] in {"accept", "inconclusive"}  # by how the latencies are correlated
+
+
 def test_cached_tokens_cost_what_the_price_sheet_says(suite, serve):
     port = serve("cached=2")
     suite.conftest(
@@ -143,6 +187,19 @@ def test_a_percentile_beyond_the_time_outs_reads_at_least_the_time_out(suite, se
     assert result["runs"][0]["failures"] == {"timeout": 30}
 
 
+def test_an_endpoint_that_serves_half_of_what_is_offered_is_not_accepted_however_far_the_limit(suite, serve):
+    port = serve("ttft_ms=20", "slots=1")  # 50 a second
+    ended = ask(suite, port, '"latency.p95", at_most="50 s"', qps=100, count=200)
+    assert ended.status == 1
+    (result,) = ended.results.values()
+    assert result["verdict"] != "accept"
+    (run,) = result["runs"]
+    assert any("the backlog grew" in note for note in run["notes"])
+    if result["verdict"] != "invalid":  # on a machine that has time for it
+        (finding,) = [each for each in result["findings"] if each["source"] == "condition"]
+        assert finding["verdict"] == "reject"
+
+
 def test_asserts_on_token_times_carry_their_units(suite, serve):
     port = serve("itl_ms=2")  # without a pause tokens arrive together, and there are no gaps
     suite.conftest(CONFTEST.format(port=port))
@@ -166,3 +223,74 @@ def test_without_its_key_an_endpoint_is_not_tested_and_the_variable_is_named(sui
     assert ended.status == 1
     assert "the environment variable `MOCK_KEY` is not set" in ended.words
     assert ended.quiet
+
+
+def children(process):
+    """Open a descriptor for each child of a process: readable when that child has ended, whoever reaps it."""
+    told = (path.read_text() for path in Path(f"/proc/{process.pid}/task").glob("*/children"))
+    return [os.pidfd_open(int(pid)) for pid in " ".join(told).split()]
+
+
+def wait_for(folder, process, test, answered):
+    """Wait until the journal of a test's run tells of so many answers."""
+    while process.poll() is None:
+        for path in folder.glob(f"runs/*{test}*.part"):
+            try:
+                journal = Journalled.read(path)
+            except EvidenceError:  # it is being made
+                continue
+            if (journal.completed >= 0).sum() >= answered:
+                return
+        time.sleep(0.02)
+    raise AssertionError("the session ended before it could be killed")
+
+
+@pytest.fixture
+def killed(suite, serve):
+    """A session that was killed with SIGKILL while a run against an endpoint was under way."""
+    suite.conftest(CONFTEST.format(port=serve("ttft_ms=2")))
+    suite.tests("""
+        @pytest.mark.scenario("server", qps=200, count=200)
+        @pytest.mark.bar("accuracy", at_least=0.9)
+        def test_first(procure):
+            procure.run()
+
+        @pytest.mark.scenario("server", qps=50, duration="10 min")
+        @pytest.mark.bar("accuracy", at_least=0.9)
+        def test_second(procure):
+            procure.run()
+    """)
+    folder = suite.path / "procure-report"
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--procure-report", "-q"]
+    with subprocess.Popen(command, cwd=suite.path, stdout=subprocess.DEVNULL) as session:
+        wait_for(folder, session, "test_second", 30)
+        load = children(session)
+        assert load
+        session.send_signal(signal.SIGKILL)
+    poll = select.poll()
+    for each in load:
+        poll.register(each, select.POLLIN)
+    left = set(load)
+    while left and (ended := poll.poll(20_000)):
+        for each, _ in ended:
+            poll.unregister(each)
+            os.close(each)
+            left.discard(each)
+    assert not left, "a load process is still running"
+    return folder
+
+
+def test_a_killed_session_leaves_the_rows_of_its_endpoint_and_no_load_process(killed, capsys):
+    assert main(["recover", str(killed)]) == 0
+    assert "of 30,000 requests were sent" in capsys.readouterr().out
+    record = json.loads((killed / "verdict.json").read_text())
+    verdicts = [result["verdict"] for q in record["requirements"] for result in q["results"]]
+    assert verdicts == ["accept", "not tested"]
+    (path,) = killed.glob("runs/*second*.npy")
+    rows = np.load(path)
+    assert (rows["status"] == 255).sum() >= 30
+    answered = rows[rows["status"] == 255]
+    assert (answered["completed_ns"] > answered["started_ns"]).all()
+    assert (answered["started_ns"] >= answered["scheduled_ns"]).all()
+    assert (answered["item"] >= 0).all()
+    assert [str(each) for each in verify(killed).mismatches] == []

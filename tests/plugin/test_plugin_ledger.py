@@ -153,10 +153,10 @@ def test_sealing_again_starts_no_series(sealed):
     kept_out(sealed.run("--procure-report"), "this would be run 2 of it")
 
 
-def killed(suite):
+def killed(suite, *arguments):
     """Run the suite in a process of its own, which does not live to its end."""
     environment = dict(os.environ, PYTHONPATH=os.pathsep.join(sys.path))
-    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", str(suite.path)]
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *arguments, str(suite.path)]
     ended = subprocess.run(
         command, check=False, cwd=suite.path, env=environment, capture_output=True, timeout=60
     )
@@ -177,7 +177,8 @@ def test_a_run_that_was_killed_when_its_result_was_seen_is_a_look(sealed):
     assert ended.record["ledger"]["runs"][0]["verdict"] == ""
 
 
-def test_a_run_that_was_killed_on_the_way_is_no_look_and_stays_visible(suite):
+def test_a_candidate_that_kills_the_session_while_it_loses_pays_for_each_try(suite):
+    """At 372 of 400 it would be accepted at a first run's risk, and is not at a third's."""
     suite.write("stop.txt", "yes")
     suite.conftest("""
         import os, signal
@@ -185,7 +186,7 @@ def test_a_run_that_was_killed_on_the_way_is_no_look_and_stays_visible(suite):
         def answer(inputs):
             if (Path(__file__).parent / "stop.txt").exists():
                 os.kill(os.getpid(), signal.SIGKILL)
-            return answers(1.0)(inputs)
+            return answers(0.93)(inputs)
         def pytest_procure_candidates():
             return [Candidate("good", backend=answer)]
         def pytest_procure_datasets():
@@ -194,15 +195,27 @@ def test_a_run_that_was_killed_on_the_way_is_no_look_and_stays_visible(suite):
     suite.tests(READS)
     seal(suite)
     killed(suite)
-    assert events(suite) == ["seal", "begin"]
+    killed(suite, *RERUN)
+    assert events(suite) == ["seal", "begin", "begin"]
     (suite.path / "stop.txt").unlink()
     kept_out(suite.run("--procure-report"), "did not come to its end")
     ended = suite.run("--procure-report", *RERUN)
-    series = ended.results["test_reads[good]"]["series"]
-    assert (ended.status, series["run"], series["begun"]) == (0, 1, 2)
-    assert series["consumer_risk"] == 0.05
-    assert ended.record["ledger"]["runs"][0]["state"] == "aborted"
-    assert "1 of them aborted" in (ended.folder / "report.html").read_text("utf-8")
+    result = ended.results["test_reads[good]"]
+    assert result["verdict"] == "inconclusive"
+    assert result["findings"][0]["estimate"]["number"] == 0.93
+    told = {key: result["series"][key] for key in ("run", "of", "aborted", "consumer_risk")}
+    assert told == {"run": 3, "of": 3, "aborted": 2, "consumer_risk": 0.0125}
+    assert [run["state"] for run in ended.record["ledger"]["runs"]] == ["aborted", "aborted", "complete"]
+    said = "Run 3 of 3, 2 of them aborted, judged at a consumer's risk of 1.25"
+    assert said in ended.words
+    assert said in (ended.folder / "report.html").read_text("utf-8").replace("&#39;", "'")
+
+
+def test_the_offer_of_that_attack_is_accepted_by_a_first_run(suite):
+    suite.offers(good=0.93)
+    suite.tests(READS)
+    seal(suite)
+    assert suite.run().status == 0
 
 
 @pytest.mark.parametrize(

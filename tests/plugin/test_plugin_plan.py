@@ -1,6 +1,7 @@
 """`--procure-plan`: nothing is measured, the status is the plan's, and a pilot is never a verdict."""
 
 import pytest
+from sealed_suite import ledger
 
 from pytest_procure.trials import Trial
 
@@ -255,6 +256,22 @@ def test_a_pilot_makes_a_closed_loop_known_and_judges_nothing(suite):
     assert "the pilot's design effect of" in said
     assert "2 plans" not in said  # nothing fails: every answer of the pilot was wrong, which is no verdict
     assert "exit status 0" in said
+
+
+def test_a_pilot_of_a_sealed_suite_stands_in_its_ledger_and_is_a_run_of_no_series(sealed):
+    told(sealed, "--procure-pilot", "60")
+    events = [(entry["event"], entry.get("kind")) for entry in ledger(sealed)]
+    assert events == [("seal", None), ("begin", "pilot"), ("measured", None), ("end", None)]
+    ended = sealed.run("--procure-report")
+    assert (ended.status, ended.results["test_reads[good]"]["series"]["run"]) == (0, 1)
+    page = (ended.folder / "report.html").read_text("utf-8")
+    assert "0 screening(s) and 1 pilot(s)" in page
+    assert "Other pilot of test_it.py::test_reads on good" in page
+
+
+def test_a_plan_without_a_pilot_is_no_look(sealed):
+    told(sealed)
+    assert len(ledger(sealed)) == 1
 
 
 def test_a_pilot_is_not_judged_and_its_tests_body_not_run(suite, monkeypatch):

@@ -71,6 +71,8 @@ BURST = {"base": 10, "peak": 50, "period": "10 s"}
             {"qps": 4, "count": 4, "rng": "loadgen", "repeat_share": 0.4},
             "`repeat_share` has no place in LoadGen's own order",
         ),
+        ("sessions", {"starts": 1, "turns": 2, "count": 4, "history": "yes"}, "expected True or False"),
+        ("closed_loop", {"history": True}, "argument `history` does not belong to scenario `closed_loop`"),
         ("burst", {"rng": "loadgen"}, "argument `rng` does not belong to scenario `burst`"),
         ("server", {"qps": 1e9, "duration": "60 s", "rng": "loadgen"}, "makes 60,000,000,000 queries"),
     ],
@@ -120,7 +122,16 @@ def test_what_cannot_be_meant_is_refused_in_one_sentence(name, arguments, messag
             declare("sessions", starts=2, turns=5, think_time="4 s", count=30),
             (
                 "Sessions (partly a closed loop): 2 sessions/s begin on average, Poisson arrivals, each of 5 "
-                "turns, the next 4 s after the answer to the last, 30 sessions, no batching"
+                "turns, the next 4 s after the answer to the last, each sent as its sample stands, "
+                "30 sessions, no batching"
+            ),
+        ),
+        (
+            declare("sessions", starts=2, turns=5, count=30, history=True, conversations=True),
+            (
+                "Sessions (partly a closed loop): 2 sessions/s begin on average, Poisson arrivals, each of 5 "
+                "turns about one cluster, the next 0 ms after the answer to the last, each sent with the "
+                "questions and answers before it, 30 sessions, no batching"
             ),
         ),
         (

@@ -1,86 +1,68 @@
+"""GPUs as their driver tells them: the real `pynvml`, and a driver's library that answers a script."""
+
+import json
 import sys
-from types import SimpleNamespace
 
 import pytest
 
 from pytest_procure.telemetry.nvml import gpus
 
+GPUS = """
+import json
+from pytest_procure.telemetry.nvml import gpus
+found, reason = gpus()
+print(json.dumps([[gpu.describe() for gpu in found], reason]))
+"""
 
-class NVMLError(Exception):
-    pass
 
-
-def refuse(*_):
-    raise NVMLError("Not Supported")
-
-
-@pytest.fixture
-def driver(monkeypatch):
-    """A driver with one GPU; it stands in for NVML, which answers only where a GPU is."""
-    calls = []
-    library = SimpleNamespace(
-        NVMLError=NVMLError,
-        nvmlInit=lambda: calls.append("init"),
-        nvmlShutdown=lambda: calls.append("shutdown"),
-        nvmlDeviceGetCount=lambda: 1,
-        nvmlDeviceGetHandleByIndex=lambda index: index,
-        nvmlDeviceGetName=lambda gpu: "NVIDIA H200",
-        nvmlDeviceGetUUID=lambda gpu: b"GPU-1234",
-        nvmlSystemGetDriverVersion=lambda: "580.65",
-        nvmlSystemGetCudaDriverVersion_v2=lambda: 13010,
-        nvmlDeviceGetMemoryInfo=lambda gpu: SimpleNamespace(total=150_000_000_000),
-        nvmlDeviceGetEnforcedPowerLimit=refuse,
-        nvmlDeviceGetPowerManagementDefaultLimit=lambda gpu: 700_000,
-        nvmlDeviceGetClockInfo=lambda gpu, kind: 1980,
-        nvmlDeviceGetMaxClockInfo=lambda gpu, kind: 2100,
-        nvmlDeviceGetEccMode=lambda gpu: [1, 1],
-        calls=calls,
-    )
-    monkeypatch.setitem(sys.modules, "pynvml", library)
-    return library
+def told(driver, says=None):
+    if says is not None:
+        driver.says(says)
+    return json.loads(driver.run(GPUS))
 
 
 def test_a_gpu_is_described_as_its_driver_tells(driver):
-    (gpu,), reason = gpus()
-    assert gpu.describe() == {
+    (gpu,), reason = told(driver)
+    assert gpu == {
         "index": 0,
         "name": "NVIDIA H200",
         "uuid": "GPU-1234",
         "driver": "580.65",
+        "vbios": "96.00.A1",
         "cuda": "13.1",
+        "pci": "00000000:17:00.0",
         "memory": 150_000_000_000,
-        "power_limit_w": None,
+        "power_limit_w": 700.0,
         "power_limit_default_w": 700.0,
         "clock_sm_mhz": 1980,
         "clock_sm_most_mhz": 2100,
-        "clock_memory_mhz": 1980,
-        "clock_memory_most_mhz": 2100,
-        "persistence": None,
+        "clock_memory_mhz": 3200,
+        "clock_memory_most_mhz": 3201,
+        "persistence": True,
         "ecc": True,
-        "mig": None,
+        "mig": False,
     }
     assert reason == ""
 
 
-def test_the_driver_is_let_go(driver):
-    gpus()
-    assert driver.calls == ["init", "shutdown"]
+def test_every_gpu_is_listed_and_what_one_does_not_tell_is_none(driver):
+    (first, second), _ = told(driver, "gpus 2\n0.name H200\n1.name L4\n1.vbios !4\n1.ecc !3\n1.mig 1")
+    assert (first["name"], second["name"], second["index"]) == ("H200", "L4", 1)
+    assert (second["vbios"], second["ecc"], second["memory"], second["mig"]) == (None, None, None, True)
 
 
-def test_without_a_driver_the_reason_is_told(driver):
-    driver.nvmlInit = refuse
-    assert gpus() == ((), "no NVIDIA driver: Not Supported")
-
-
-def test_a_driver_that_does_not_answer_is_told_and_let_go(driver):
-    driver.nvmlDeviceGetCount = refuse
-    assert gpus() == ((), "the NVIDIA driver does not list its GPUs: Not Supported")
-    assert driver.calls == ["init", "shutdown"]
-
-
-def test_a_machine_without_gpus_says_so(driver):
-    driver.nvmlDeviceGetCount = lambda: 0
-    assert gpus() == ((), "the NVIDIA driver lists no GPU")
+@pytest.mark.parametrize(
+    ("says", "reason"),
+    [
+        ("init !9", "no NVIDIA driver: Driver Not Loaded"),
+        ("init !4", "the NVIDIA driver does not answer: Insufficient Permissions"),
+        ("init !18", "the NVIDIA driver does not answer: RM has detected an NVML/RM version mismatch."),
+        ("gpus !999", "the NVIDIA driver does not list its GPUs: Unknown Error"),
+        ("gpus 0", "the NVIDIA driver lists no GPU"),
+    ],
+)
+def test_why_there_is_no_gpu_is_told_in_a_sentence(driver, says, reason):
+    assert told(driver, says) == [[], reason]
 
 
 def test_without_the_package_the_command_to_run_is_told(monkeypatch):

@@ -2,13 +2,15 @@
 
 import datetime as dt
 import json
+from dataclasses import replace
 
 import packs
 import pytest
 
 from pytest_procure.cli import main
+from pytest_procure.evidence.triggers import ALWAYS, DATA, HARDWARE, MODEL, PRICES
 from pytest_procure.verify import verify
-from pytest_procure.verify.freshness import stale
+from pytest_procure.verify.freshness import stale, triggers
 
 LATER = "2026-12-24T12:00:00Z"
 
@@ -73,6 +75,71 @@ def test_another_model_behind_the_same_name_has_drifted(fresh, written, monkeypa
     monkeypatch.setattr(packs, "DISCLOSED", {"runtime": "Python", "model": "m2"})
     told = states(fresh, against=written("new", "quality", started=LATER))
     assert told == {("drifted", "`acme`: backend.model: was 'm1', is now 'm2'")}
+
+
+@pytest.mark.parametrize("field", ["precision", "hardware"])
+def test_an_offer_that_states_something_else_has_drifted(fresh, written, field):
+    new = written("new", "quality", started=LATER)
+    fresh.record["candidates"][0][field] = "other"
+    assert any(f"`acme`: {field}: was" in said for _, said in states(fresh, against=new))
+
+
+def test_another_processor_is_drift(fresh, written):
+    other = {**packs.ENVIRONMENT, "cpu": {"model": "Zen 9"}}
+    told = states(fresh, against=written("new", "quality", started=LATER, environment=other))
+    assert told == {("drifted", "the processor: was none, is now Zen 9")}
+
+
+# -- triggers --------------------------------------------------------------------------------------------
+
+
+def asking(found, *own, **more):
+    found.record["seal"] = {**found.record["seal"], "retest": [*ALWAYS, *own]}
+    settings = {"against": None, "on": "2026-12-31", **more}
+    told = triggers(found, stale(found, **settings), against=settings["against"])
+    return {each.text: each.state for each in told}
+
+
+def test_without_a_later_pack_no_change_was_looked_for(fresh):
+    assert set(asking(fresh).values()) == {"not looked at"}
+
+
+@pytest.mark.parametrize(
+    ("trigger", "changed"),
+    [
+        (PRICES, {"candidate": packs.offer(price="2 USD")}),
+        (HARDWARE, {"environment": {**packs.ENVIRONMENT, "gpus": []}}),
+    ],
+)
+def test_a_trigger_fires_that_the_later_pack_shows_and_no_other(fresh, written, trigger, changed):
+    told = asking(fresh, against=written("new", "quality", started=LATER, **changed))
+    assert {text for text, state in told.items() if state == "fires"} == {trigger}
+    assert set(told.values()) == {"fires", "does not fire"}
+
+
+def test_the_models_trigger_fires_on_another_fingerprint(fresh, written, monkeypatch):
+    monkeypatch.setattr(packs, "DISCLOSED", {"runtime": "Python", "model": "m2"})
+    assert asking(fresh, against=written("new", "quality", started=LATER))[MODEL] == "fires"
+
+
+def test_the_datas_trigger_fires_on_other_items(fresh, written, monkeypatch):
+    more = packs.numbers("quality")
+    monkeypatch.setattr(packs, "numbers", lambda _: replace(more, version="2"))
+    assert asking(fresh, against=written("new", "quality", started=LATER))[DATA] == "fires"
+
+
+@pytest.mark.parametrize(
+    ("dated", "state"),
+    [("2026-12-01", "does not fire"), ("2026-09-01", "fires"), ("", "fires")],
+)
+def test_prices_are_too_old_by_their_sheets_date_or_where_it_has_none(fresh, dated, state):
+    fresh.record["candidates"][0]["price"]["date"] = dated
+    assert asking(fresh, "Prices older than 90 days")["Prices older than 90 days"] == state
+
+
+def test_words_of_the_suites_own_are_for_people(fresh, written):
+    new = written("new", "quality", started=LATER)
+    assert asking(fresh, "the court rules", against=new)["the court rules"] == "for people to tell"
 
 
 def test_a_later_specification_supersedes(fresh, written, monkeypatch):

@@ -36,6 +36,10 @@ class Failure(IntEnum):
     EMPTY = 14
 
 
+#: How a request ends of which `completed` is when it was given up.
+UNANSWERED = (Failure.TIMEOUT, Failure.UNSENT, Failure.CONNECT, Failure.TLS)
+
+
 def line(text: object) -> str:
     """Give what a server said as one printable line of at most 200 characters."""
     if isinstance(text, str) and len(text) <= LONGEST and text.isprintable():

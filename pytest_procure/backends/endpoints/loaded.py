@@ -32,11 +32,13 @@ class LoadedHttp:
         sending: Sending,
         body: Callable[[Any], bytes],
         disclosed: Mapping[str, Any],
+        around: tuple[bytes, bytes] | None = None,
     ) -> None:
         self.target = target
         self.sending = sending
         self._body = body
         self._disclosed = disclosed
+        self.around = around
 
     @property
     def device(self) -> str:

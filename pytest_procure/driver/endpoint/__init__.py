@@ -2,8 +2,9 @@
 
     drive ──► plan (bodies, order, schedule) ──► crew ══spawn══► process ──► load ──► connections
       ▲                                            │                          │
-      └── log, audit ◄── outcome ◄── columns ◄═════╧═══ shared memory ◄═══════╧── settle
+      ├── log, audit ◄── outcome ◄── columns ◄═════╧═══ shared memory ◄═══════╧── settle
+      └── journal ◄── copying ◄─────────┘
 
-What runs in a load process (`process`, `load`, `connection`, `settle`, `alarm`, `columns`) imports neither
-numpy nor pytest, so that it starts quickly and collects no garbage.
+What runs in a load process (`process`, `load`, `traffic`, `talk`, `connection`, `settle`, `alarm`, `columns`)
+imports neither numpy nor pytest, so that it starts quickly and collects no garbage.
 """

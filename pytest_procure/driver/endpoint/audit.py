@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
@@ -25,6 +26,9 @@ CPU_SHARE = 0.9
 PINNED_SHARE = 0.01
 #: A server that writes more bytes than this into its log in a run is said to flood it.
 LOG_FLOOD = 16 << 20
+#: Tokens that the endpoint reports over those that the buyer counts: a tokenizer of another version may
+#: differ by a hundredth or two.
+REPORTED_MORE = 1.05
 #: A backlog has grown when it is longer by more than an endpoint may well serve side by side, and more than
 #: what comes in while any machine between here and there is busy with something else.
 _AT_ONCE, _HICCUP_S = 8, 0.05
@@ -56,6 +60,8 @@ class EndpointAudit(Audit):
     resent: int = 0  # requests sent again: the server closed a kept connection before it took them
     server_log_bytes: int = 0  # that a server which was started for the run wrote in it
     server_log_kept: int = 0  # of all that it writes, at most
+    reported_tokens: int | None = None  # of the outputs that the buyer counted the tokens of
+    counted_tokens: int | None = None  # by the buyer's own count
 
     def faults(self, tightest_bar_ns: int | None = None) -> tuple[str, ...]:
         """Tell the harness's own faults, each with its mend. `tightest_bar_ns`: the least latency bar."""
@@ -85,7 +91,7 @@ class EndpointAudit(Audit):
         told += [f"a load process was lost: {why}" for why in self.lost_processes]
         if stepped := self._stepped():
             told.append(stepped)
-        told += self._irregular()
+        told += [*self._shared(), *self._irregular()]
         return tuple(told)
 
     def candidate_notes(self) -> tuple[str, ...]:
@@ -116,7 +122,17 @@ class EndpointAudit(Audit):
             )
         if self.retried:
             told.append(f"{self.retried:,} further attempts were made after a refusal or a broken connection")
-        return (*told, *self._of_the_server())
+        if self.connections_closed_early:
+            told.append(f"{self.connections_closed_early:,} answers broke off: the connection was closed")
+        if self._overcharged and self.reported_tokens and self.counted_tokens:
+            told.append(
+                f"the endpoint reports {self.reported_tokens / self.counted_tokens:.2f} times the output "
+                f"tokens that the buyer counts ({self.reported_tokens:,} for {self.counted_tokens:,}); costs "
+                "go by what it reports, because that is what it bills"
+            )
+        if self.unasked_for:
+            told.append(f"on {self.unasked_for:,} connections came bytes that no request had asked for")
+        return (*told, *self._of_the_server(), *self._gpu_notes())
 
     def _of_the_server(self) -> list[str]:
         """Tell how the server treated its connections and its log."""
@@ -127,16 +143,16 @@ class EndpointAudit(Audit):
                 "the server closed connections that it had said it would keep, so each request got one of "
                 f"its own{again}"
             )
-        if self.connections_closed_early:
-            told.append(f"{self.connections_closed_early:,} answers broke off: the connection was closed")
         if self.server_log_bytes > max(self.server_log_kept, LOG_FLOOD):
             told.append(
                 f"its server flooded its log: {self.server_log_bytes:,} bytes in this run, of which at most "
                 f"{self.server_log_kept:,} are kept"
             )
-        if self.unasked_for:
-            told.append(f"on {self.unasked_for:,} connections came bytes that no request had asked for")
         return told
+
+    @property
+    def _overcharged(self) -> bool:
+        return (self.reported_tokens or 0) > REPORTED_MORE * (self.counted_tokens or math.inf)
 
     @property
     def backlog_grew(self) -> bool:
@@ -189,6 +205,7 @@ def endpoint_audit(  # noqa: PLR0913 - what was seen on all sides of the window
         "candidate": candidate,
     }
     enough = len(late) >= _LEAST_LOOKS
+    reported, counted = _tokens(log)
     return EndpointAudit(
         **known,
         load_processes=plan.processes,
@@ -207,7 +224,19 @@ def endpoint_audit(  # noqa: PLR0913 - what was seen on all sides of the window
         resent=sum(report["resent"] for report in reports),
         server_log_bytes=server_log[0],
         server_log_kept=server_log[1],
+        reported_tokens=reported,
+        counted_tokens=counted,
     )
+
+
+def _tokens(log: RequestLog) -> tuple[int | None, int | None]:
+    """Sum the output tokens of answers that both the endpoint and the buyer have counted, each way."""
+    if log.wire is None or log.output_tokens is None:
+        return None, None
+    both = (log.output_tokens >= 0) & (log.wire.counted >= 0)
+    if not both.any():
+        return None, None
+    return int(log.output_tokens[both].sum()), int(log.wire.counted[both].sum())
 
 
 def _thirds(log: RequestLog, plan: Plan) -> tuple[float | None, float | None]:

@@ -15,7 +15,7 @@ Code = Literal["q", "i", "I", "H", "B"]
 
 #: name -> (type code of `array`, bytes, what stands there until something happened)
 LAYOUT: dict[str, tuple[Code, int, int]] = {
-    "scheduled": ("q", 8, 0),  # ns from the origin
+    "scheduled": ("q", 8, -1),  # ns from the origin; -1: not known yet, as it follows from an answer
     "sent": ("q", 8, -1),  # ns from the origin, the first attempt
     "lag": ("q", 8, -1),  # ns from when a connection was free and the query was due
     "headers": ("q", 8, -1),  # ns from the origin, the last attempt, like all below
@@ -35,7 +35,7 @@ LAYOUT: dict[str, tuple[Code, int, int]] = {
     "retries": ("B", 1, 0),
     "good": ("B", 1, 0),  # 1: answered and read
 }
-#: For each load process: begun, ended, time of the last end (absolute ns).
+#: For each load process: begun (of sessions, how many), ended, time of the last end (absolute ns).
 CONTROL = 3
 
 Columns = dict[str, memoryview]

@@ -9,20 +9,21 @@ from typing import Any
 
 from pytest_procure.backends.endpoints.target import refuse_proxy
 from pytest_procure.backends.protocol import LoadedEndpoint
-from pytest_procure.backends.served import LoadedServed
 from pytest_procure.driver.audit import Worked
+from pytest_procure.driver.journal import Journal
 from pytest_procure.driver.limits import Limits
 from pytest_procure.driver.pull import Run
 from pytest_procure.driver.readings import Readings
 from pytest_procure.driver.source import SampleSource
 from pytest_procure.driver.watch import Progress
 from pytest_procure.errors import DataError
-from pytest_procure.isolation.endings import Ending
 from pytest_procure.scenarios import Scenario, repeat_share
 from pytest_procure.telemetry.sampling import Probe, Sampler, sampling
 
 from .audit import endpoint_audit
+from .copying import Copy
 from .crew import Crew
+from .host import Host
 from .outcome import request_log
 from .plan import Plan
 
@@ -31,6 +32,33 @@ _LEAD_NS = 50_000_000
 #: How long load processes may take to read the answers that are left, when the run is over, and for each.
 _GRACE_NS, _GRACE_EACH_NS = 60_000_000_000, 1_000_000
 _POLL, _PROGRESS = 0.5, 0.25
+
+
+@dataclass(frozen=True, slots=True)
+class _Looks:
+    """What is done each time this process looks how far the run is."""
+
+    plan: Plan
+    progress: Progress | None
+    copy: Copy | None
+    host: Host
+
+    @property
+    def every(self) -> float:
+        """Seconds from one look to the next."""
+        return _PROGRESS if self.progress else _POLL
+
+    def begin(self, origin: int) -> None:
+        """Note when the first request is due."""
+        if self.copy is not None:
+            self.copy.begin(origin)
+
+    def take(self) -> None:
+        """Tell how far it is, and copy what has happened."""
+        if self.copy is not None:
+            self.copy.take()
+        if self.progress is not None:
+            self.progress(self.plan.sent, 0 if self.plan.by_duration else self.plan.rows)
 
 
 @dataclass(slots=True)
@@ -52,52 +80,57 @@ def drive(  # noqa: PLR0913 - who is driven, over what, and who looks on
     progress: Progress | None = None,
     probes: Sequence[Probe] = (),
     limits: Limits = Limits(),  # noqa: B008 - frozen
+    journal: Journal | None = None,
 ) -> Run:
     """Run `scenario` against an endpoint over the samples of `source`, and log every request.
 
     `progress(begun, total)` is called a few times a second; the total is 0 where the duration decides.
-    `probes` are started and stopped with the measured window; `limits` are what the audit calls a fault.
+    `probes` are started and stopped with the measured window; `limits` are what the audit calls a fault. A
+    `journal` is brought up to date twice a second.
 
-    Raises `DeclarationError` for a scenario that no endpoint can be asked, `DataError` when the slice is
-    empty or a sample makes no request, and `ProvisionError` when the load processes cannot begin. What the
-    endpoint does wrong is logged.
+    Raises `DeclarationError` for a scenario that this endpoint cannot be asked, `DataError` when the slice is
+    empty or a sample makes no request, `EvidenceError` for a journal that cannot be written, and
+    `ProvisionError` when the load processes cannot begin. What the endpoint does wrong is logged.
     """
     wall_limit = time.perf_counter_ns() + scenario.wall_limit.ns
     if not len(source):
         raise DataError("the dataset slice is empty; expected at least one sample")
-    served = backend if isinstance(backend, LoadedServed) else None
-    if served is not None:
-        served.begin()
+    host = Host(backend)
     refuse_proxy(backend.target)
     plan = Plan(backend, source, scenario)
     try:
+        copy = None if journal is None else Copy(journal, plan)
         crew = Crew(plan.asked(), plan.descriptors)
         try:
-            watch = _Watch(plan, crew, wall_limit, progress, served)
-            window = _open(watch, probes)
-            return _run(watch, window, limits)
+            window = _open(plan, crew, wall_limit, _Looks(plan, progress, copy, host), probes)
+            return _run(plan, crew, window, limits, host)
         finally:
             crew.close()
     finally:
         plan.close()
 
 
-def _open(watch: _Watch, probes: Sequence[Probe]) -> _Window:
+def _open(plan: Plan, crew: Crew, wall_limit: int, looks: _Looks, probes: Sequence[Probe]) -> _Window:
     """Let the load processes warm up and run, and stop them when they are done or waiting is over."""
-    crew, window = watch.crew, _Window(Readings.take())
+    window = _Window(Readings.take())
     begun = time.perf_counter_ns()
     try:
-        if not crew.wait("ready", poll=0.1, keep_on=watch.may_warm_up):
+        if not crew.wait(
+            "ready", poll=0.1, keep_on=lambda: time.perf_counter_ns() < wall_limit and not looks.host.ended()
+        ):
             crew.check_ready()
-            window.stopped = watch.reason or "the warm-up did not end"
+            window.stopped = looks.host.ended() or (
+                f"the warm-up was not over at the wall limit of {plan.scenario.wall_limit}"
+            )
             window.origin = time.perf_counter_ns()
             return window
         window.warmup_ns = time.perf_counter_ns() - begun
         with sampling(probes) as window.sampler:
             window.before = Readings.take()
             window.origin = time.perf_counter_ns() + _LEAD_NS
+            looks.begin(window.origin)
             crew.go(window.origin)
-            window.stopped = watch.run(window.origin)
+            window.stopped = _watch(plan, crew, window.origin, wall_limit, looks)
     except KeyboardInterrupt:
         window.stopped, window.interrupted = "interrupted", True
         window.origin = window.origin or time.perf_counter_ns()
@@ -106,82 +139,40 @@ def _open(watch: _Watch, probes: Sequence[Probe]) -> _Window:
     return window
 
 
-class _Watch:
-    """Says how long a run goes on, and why it is stopped."""
+def _watch(plan: Plan, crew: Crew, origin: int, wall_limit: int, looks: _Looks) -> str:
+    """Wait until all load processes are done; give "", or the reason to stop them."""
+    scenario, drain = plan.scenario, plan.scenario.drain
+    paced = plan.is_paced and scenario.rate_is_declared
+    reason = ""
 
-    def __init__(
-        self,
-        plan: Plan,
-        crew: Crew,
-        wall_limit: int,
-        progress: Progress | None,
-        served: LoadedServed | None,
-    ) -> None:
-        self.plan = plan
-        self.crew = crew
-        self.served = served
-        self.reason = ""
-        self._wall_limit = wall_limit
-        self._progress = progress
-        self._log_before = 0 if served is None else served.log_bytes[0]
+    def keep_on() -> bool:
+        nonlocal reason
+        now = time.perf_counter_ns()
+        looks.take()
+        # Where users think, or sessions are still to begin, nobody waits for anything until the next is due.
+        deadline = origin + plan.last_due + drain.ns
+        if not paced:
+            deadline = max(deadline, int(plan.control[:, 2].max()) + scenario.think_time.ns + drain.ns)
+        if now >= wall_limit:
+            reason = f"the wall limit of {scenario.wall_limit} was over"
+        elif now >= deadline + int(_POLL * 1e9):
+            since = "the last request was due" if paced else "the last answer"
+            reason = f"answers were still missing {drain} after {since}"
+        reason = reason or looks.host.ended()
+        return not reason
 
-    def may_warm_up(self) -> bool:
-        """Whether the warm-up may go on."""
-        if time.perf_counter_ns() >= self._wall_limit:
-            self.reason = f"the warm-up was not over at the wall limit of {self.plan.scenario.wall_limit}"
-        return not self.reason and not self._server_ended()
-
-    def run(self, origin: int) -> str:
-        """Wait until all load processes are done; give "", or the reason to stop them."""
-        plan, scenario, drain = self.plan, self.plan.scenario, self.plan.scenario.drain
-        paced = plan.schedule is not None and scenario.rate_is_declared
-        due = int(plan.schedule[-1]) if plan.schedule is not None else 0
-
-        def keep_on() -> bool:
-            now = time.perf_counter_ns()
-            if self._progress:
-                self._progress(int(plan.control[:, 0].sum()), 0 if plan.by_duration else plan.rows)
-            deadline = origin + due + drain.ns
-            if not paced:
-                deadline = max(deadline, int(plan.control[:, 2].max()) + drain.ns)
-            if now >= self._wall_limit:
-                self.reason = f"the wall limit of {scenario.wall_limit} was over"
-            elif now >= deadline + int(_POLL * 1e9):
-                since = "the last request was due" if paced else "the last answer"
-                self.reason = f"answers were still missing {drain} after {since}"
-            return not self.reason and not self._server_ended()
-
-        if self.crew.wait("over", poll=_PROGRESS if self._progress else _POLL, keep_on=keep_on):
-            return ""
-        return self.reason or "a load process was lost"
-
-    def ending(self) -> Ending | None:
-        """Tell how the server that was started for the run has ended, if it has."""
-        return None if self.served is None else self.served.ending(patient=True)
-
-    def written(self) -> tuple[int, int]:
-        """What that server has written into its log in this run, and how much of it is kept at most."""
-        if self.served is None:
-            return 0, 0
-        written, most = self.served.log_bytes
-        return written - self._log_before, most
-
-    def _server_ended(self) -> bool:
-        """Whether the server has ended: what is still due is not asked of nobody."""
-        ending = None if self.served is None else self.served.ending()
-        if ending is not None:
-            self.reason = ending.sentence
-        return ending is not None
+    whole = crew.wait("over", poll=looks.every, keep_on=keep_on)
+    looks.take()
+    return "" if whole else reason or "a load process was lost"
 
 
-def _run(watch: _Watch, window: _Window, limits: Limits) -> Run:
+def _run(plan: Plan, crew: Crew, window: _Window, limits: Limits, host: Host) -> Run:
     """Collect what the load processes have left."""
-    plan, crew = watch.plan, watch.crew
     ended = time.perf_counter_ns()
     crew.stop(_GRACE_NS + _GRACE_EACH_NS * plan.rows)
     reports = [worker.said["done"] for worker in crew.workers if "done" in worker.said]
     texts = [worker.said.get("done", {}).get("texts", []) for worker in crew.workers]
-    ending = watch.ending()
+    endings = host.endings()
     log = request_log(plan, texts, window.stopped, ended - window.origin)
     told = endpoint_audit(
         log,
@@ -192,16 +183,17 @@ def _run(watch: _Watch, window: _Window, limits: Limits) -> Run:
         lost=crew.gone() if window.origin else [],
         worked=Worked(sampling_ns=window.sampler.cpu_ns if window.sampler else None),
         limits=limits,
-        server_log=watch.written(),
+        server_log=host.log_bytes(),
     )
     conditions = _conditions(plan, crew, reports) | {"repeated": repeat_share(log.samples)}
     return Run(
         log=log,
         audit=told,
-        conditions=conditions if watch.served is None else conditions | watch.served.conditions(),
+        conditions=conditions | host.conditions(),
         interrupted=window.interrupted,
         warmup_ns=window.warmup_ns,
-        endings=() if ending is None else (ending,),
+        endings=endings,
+        origin_ns=window.origin,
     )
 
 
@@ -213,10 +205,12 @@ def _conditions(plan: Plan, crew: Crew, reports: list[dict[str, Any]]) -> dict[s
         for name, values in report["seen"].items():
             seen.setdefault(name, set()).update(values)
     return plan.scenario.conditions() | {
-        "queries": None if plan.by_duration else plan.rows,
+        "queries": None if plan.by_duration else plan.queries,
         "items": len(set(plan.order.tolist())),
-        "inputs": "requests prepared before the run",
-        "batches": "formed by the endpoint; each request asks one sample",
+        "inputs": "requests prepared before the run, of later turns when they were sent"
+        if plan.scenario.history
+        else "requests prepared before the run",
+        "batches": _batches(plan),
         "endpoint": plan.target.url,
         "addresses": sorted({each["address"] for each in ready}),
         "request_ids": f"X-Request-Id: {plan.run}-QUERY.RETRY",
@@ -231,3 +225,10 @@ def _conditions(plan: Plan, crew: Crew, reports: list[dict[str, Any]]) -> dict[s
         "clock": "perf_counter_ns (monotonic), one stamp a read",
         "garbage_collection": "frozen before the run, off during it",
     }
+
+
+def _batches(plan: Plan) -> str:
+    told = "formed by the endpoint; each request asks one sample"
+    if plan.scenario.samples_per_query > 1:
+        told += "; those of a query are sent together, and the last answer ends it"
+    return told

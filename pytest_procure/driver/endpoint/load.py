@@ -67,6 +67,7 @@ class Load:
         self._later: list[tuple[int, int]] = []  # (absolute ns, query): retries, and who thinks
         self._next = traffic.first
         self._under_way = 0
+        self._missing = 0  # answers to the query of several requests that is under way
         self._until = _FOREVER
         self._sweep_due = 0
         self._settling = False
@@ -158,9 +159,11 @@ class Load:
         if query >= self.traffic.total or stamp >= self._until or self._over:
             return
         self._next = query + self.traffic.step
-        self._under_way += 1
-        self._scheduled[query] = stamp - self.origin
-        self._start(query, stamp)
+        together = self._missing = self.traffic.together
+        self._under_way += together
+        for each in range(query, query + together):
+            self._scheduled[each] = stamp - self.origin
+            self._start(each, stamp)
 
     def _start(self, query: int, due: int) -> None:
         """Send a query that is due, or let it wait for a connection."""
@@ -198,9 +201,10 @@ class Load:
         self._received[query] += connection.received
         connection.close()
         self._all.discard(connection)
-        again = connection.is_unread and self._again(query)
-        retried = again or (failure is Failure.RESET and self._retry(query, stamp, None))
-        if not retried:
+        if connection.is_unread:  # it was never taken, on a connection that was to be kept; latency runs on
+            self.resent, self.keeps = self.resent + 1, False
+            self._waiting.appendleft(query)
+        elif failure is not Failure.RESET or not self._retry(query, stamp, None):
             self._fail(query, failure, text, stamp)
         self._open()
         self._check_over()
@@ -240,10 +244,9 @@ class Load:
         else:
             connection.close()
             self._all.discard(connection)
-            if self._waiting:
-                self._open()
+            self._open()
         if not retried:
-            self._concluded(stamp)
+            self._concluded(query, stamp)
         if not self._under_way:
             self._check_over()
 
@@ -274,32 +277,36 @@ class Load:
         self._set_alarm()
         return True
 
-    def _again(self, query: int) -> bool:
-        """Send a query again that a server never took, which closed a kept connection. Latency runs on."""
-        if self._over:
-            return False
-        self.resent += 1
-        self.keeps = False
-        self._waiting.appendleft(query)
-        return True
-
     def _fail(self, query: int, failure: Failure, text: str, stamp: int) -> None:
         self._ends[query] = stamp - self.origin
         self.settler.fail(query, failure, text)
-        self._concluded(stamp)
+        self._concluded(query, stamp)
 
-    def _concluded(self, stamp: int) -> None:
-        """A query is over; a closed loop takes the next."""
-        self._under_way -= 1
+    def _concluded(self, query: int, stamp: int) -> None:
+        """A query is over; its session goes on, a closed loop takes the next."""
         self._ended += 1
         self._last_end = stamp
-        if self.traffic.concurrency is None:
+        if self.traffic.turns > 1 and (query + 1) % self.traffic.turns:
+            self._go_on(query + 1, stamp + self.traffic.think_ns)
+            return
+        self._under_way -= 1
+        self._missing -= 1
+        if self.traffic.concurrency is None or self._missing > 0:
             return
         if self.traffic.think_ns:
             heapq.heappush(self._later, (stamp + self.traffic.think_ns, -1))
             self._set_alarm()
         else:
             self._take(stamp)
+
+    def _go_on(self, query: int, due: int) -> None:
+        """Let the next turn of a session be due."""
+        self._scheduled[query] = due - self.origin
+        if self.traffic.think_ns:
+            heapq.heappush(self._later, (due, query))
+            self._set_alarm()
+        else:
+            self._start(query, due)
 
     def _check_over(self) -> None:
         if self._under_way or self._over:

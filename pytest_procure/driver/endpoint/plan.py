@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from pytest_procure.backends import chat
 from pytest_procure.backends.protocol import LoadedEndpoint
 from pytest_procure.driver.log import Int64
-from pytest_procure.driver.source import SampleSource
+from pytest_procure.driver.source import SampleSource, conversations
 from pytest_procure.errors import DeclarationError
-from pytest_procure.scenarios import Scenario, arrivals, order_of, queries
+from pytest_procure.scenarios import Scenario, arrivals, order_of, queries, sessions
 
 from . import columns
 from .traffic import Traffic
@@ -25,28 +26,29 @@ class Plan:
     """Order, schedule, bodies, and empty columns. Holds descriptors: to be closed."""
 
     def __init__(self, backend: LoadedEndpoint, source: SampleSource, scenario: Scenario) -> None:
-        if scenario.samples_per_query > 1:
-            raise DeclarationError(
-                f"scenario `{scenario.name}` asks {scenario.samples_per_query} samples a query, and an "
-                "endpoint takes one a request; expected `closed_loop`, `single_stream` or `server`"
-            )
-        if scenario.starts is not None:
-            raise DeclarationError(
-                f"scenario `{scenario.name}` has turns that wait for each other, which are not asked of an "
-                "endpoint; expected `server`, `burst`, `ramp`, `replay`, `closed_loop` or `single_stream`"
-            )
         self.scenario = scenario
         self.sending = backend.sending
         self.target = backend.target
         self.output = backend.output
         self.run = f"procure-{os.urandom(4).hex()}"  # begins the ids of its requests
-        self.rows = queries(scenario, len(source))
+        self.queries = queries(scenario, len(source))
+        self.rows = self.queries * scenario.samples_per_query  # requests
+        self.turns = scenario.turns if scenario.starts is not None else 1
         self.by_duration = scenario.is_closed_loop and scenario.duration is not None
-        self.order = order_of(scenario, len(source), self.rows)
-        self.schedule = None if scenario.is_closed_loop else arrivals(scenario, self.rows)
+        self.order = (
+            conversations(source, scenario)
+            if scenario.conversations
+            else order_of(scenario, len(source), self.rows)
+        )
+        self.is_paced = not (scenario.is_closed_loop or scenario.is_dynamic)
+        self.schedule = arrivals(scenario, self.rows) if self.is_paced else None
         self.concurrency = self._concurrency()
-        self.processes = min(self.sending.load_processes, self.rows, self.concurrency or self.rows)
+        self._group = self.turns * scenario.samples_per_query  # requests that one load process sends in turn
+        self.processes = min(
+            self.sending.load_processes, self.rows // self._group, self.concurrency or self.rows
+        )
         bodies = _bodies(backend, source)
+        self._around = self._carried(backend, source) if scenario.history else None
         self._lengths = [len(body) for body in bodies]
         self.descriptors: list[int] = []
         self._bodies = self._store("bodies", sum(self._lengths))
@@ -71,6 +73,7 @@ class Plan:
                 "columns": self._columns,
                 "control": self._control,
                 "bodies": self._bodies,
+                "around": self._around,
                 "lengths": self._lengths,
                 "token_store": self.token_stores[rank],
                 "output_store": self.output_stores[rank],
@@ -85,6 +88,8 @@ class Plan:
     @property
     def rate(self) -> float:
         """Requests a second that are due, on average; 0 where the candidate sets the pace."""
+        if self.scenario.starts is not None:
+            return self.scenario.starts * self.turns
         if self.schedule is None or self.rows < 2 or not self.schedule[-1]:
             return 0.0
         return float((self.rows - 1) / (int(self.schedule[-1]) * 1e-9))
@@ -92,7 +97,31 @@ class Plan:
     @property
     def connections(self) -> int:
         """Most connections at once, over all load processes."""
-        return max(self.sending.connections, self.concurrency or 0)
+        return max(self.sending.connections, (self.concurrency or 0) * self.scenario.samples_per_query)
+
+    @property
+    def begun(self) -> int:
+        """Tell up to which query some were begun, as far as the load processes have said."""
+        taken = self.control[:, 0]
+        ends = np.where(taken > 0, (taken - 1) * self.processes + np.arange(self.processes) + 1, 0)
+        return int(ends.max()) * self.turns
+
+    @property
+    def sent(self) -> int:
+        """Count the requests that were begun, or, of sessions, that have ended, as far as it is known."""
+        taken, ended, _ = self.control.sum(axis=0).tolist()
+        return int(ended if self.turns > 1 else taken * self.scenario.samples_per_query)
+
+    @property
+    def last_due(self) -> int:
+        """Give when the last request is due of which that is known, in ns from the origin."""
+        if self.schedule is not None:
+            return int(self.schedule[-1])
+        return 0 if self.scenario.is_closed_loop else int(self.table["scheduled"].max())
+
+    def process_of(self, rows: Int64) -> Int64:
+        """Tell which load process has sent each request: `(n,)`."""
+        return rows // self._group % self.processes
 
     def close(self) -> None:
         """Release the shared memory; arrays made of it stay."""
@@ -108,12 +137,25 @@ class Plan:
             return None
         return min(self.scenario.concurrency, self.rows)
 
+    def _carried(self, backend: LoadedEndpoint, source: SampleSource) -> list[int]:
+        """Tell how many bytes of a body stand before and behind its messages, to which turns add others."""
+        if backend.around is None:
+            raise DeclarationError(
+                "`history=True`, but the requests of this endpoint hold no messages that a turn could add "
+                "to; expected an `OpenAIEndpoint` of kind `chat`, or a backend in this process"
+            )
+        for item in np.unique(self.order.reshape(-1, self.turns)[:, 1:]).tolist():
+            chat.later_turn(source.take(np.array([item], dtype=np.int64))[0])
+        return [len(part) for part in backend.around]
+
     def _traffic(self, rank: int) -> Traffic:
         scenario, duration = self.scenario, self.scenario.duration
         return Traffic(
-            first=rank,
-            step=self.processes,
+            first=rank * self._group,
+            step=self.processes * self._group,
             total=self.rows,
+            together=scenario.samples_per_query,
+            turns=self.turns,
             timeout_ns=scenario.timeout.ns,
             connections=max(1, _part(self.connections, rank, self.processes)),
             retries=self.sending.retries,
@@ -136,6 +178,8 @@ class Plan:
         self.table["item"][:] = self.order
         if self.schedule is not None:
             self.table["scheduled"][:] = self.schedule
+        elif self.scenario.starts is not None:
+            self.table["scheduled"][:: self.turns] = arrivals(self.scenario, sessions(self.scenario))
 
     def _store(self, name: str, length: int = 0) -> int:
         descriptor = columns.shared(name, length)

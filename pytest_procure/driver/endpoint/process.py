@@ -29,6 +29,7 @@ from . import columns
 from .connection import Connection
 from .load import Load
 from .settle import Settler
+from .talk import requests_of
 from .traffic import Traffic
 
 _NOWHERE = "/dev/null"
@@ -62,7 +63,8 @@ async def _run(asked: dict[str, Any]) -> None:
         _say({"failed": f"the host {target.host} cannot be found: {line(error.strerror or error)}"})
         return
     settler = Settler(target, table, 0, asked["token_store"], asked["output_store"], target.hidden())
-    load = Load(Traffic(**asked["traffic"]), table, settler, requests, connect, counters)
+    made, own = requests_of(asked, target, requests, table, settler)
+    load = Load(Traffic(**asked["traffic"]), own, settler, made, connect, counters)
     commands = _Commands(load)
     loop.add_reader(sys.stdin.fileno(), commands.read)
     warmed = await _warm_up(load, target, asked, connect, requests)
@@ -177,7 +179,7 @@ async def _warm_up(
     """
     items, traffic = asked["warmup_items"], load.traffic
     calls = failures = 0
-    wanted = traffic.concurrency if traffic.concurrency is not None else 1
+    wanted = 1 if traffic.concurrency is None else traffic.concurrency * traffic.together
     if items:
         table, nowhere = _scratch(items), os.open(_NOWHERE, os.O_WRONLY)
         before = Traffic(

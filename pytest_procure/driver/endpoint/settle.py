@@ -10,7 +10,7 @@ import json
 import os
 from array import array
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from time import perf_counter_ns
 
@@ -62,6 +62,7 @@ class Settler:
     token_store: int  # file descriptors
     output_store: int
     hidden: str = ""  # the secret: an answer that repeats it is recorded without
+    heard: Callable[[int, bytes], None] | None = None  # is told each good answer's query and output
     waiting: deque[Came] = field(default_factory=deque)
     texts: dict[str, int] = field(default_factory=dict)
     seen: dict[str, set[str]] = field(default_factory=dict)  # what servers say of themselves
@@ -101,10 +102,14 @@ class Settler:
         self._held = 0
         return False
 
-    def finish(self) -> None:
-        """Do all that is left, and write the stores out."""
+    def catch_up(self) -> None:
+        """Do all that is left."""
         while self._under_way is not None or self.waiting:
             self.some()
+
+    def finish(self) -> None:
+        """Do all that is left, and write the stores out."""
+        self.catch_up()
         self._write()
 
     def fail(self, query: int, failure: Failure, text: str) -> None:
@@ -175,6 +180,8 @@ class Settler:
             output = self._without_secret(reading.output)
             columns["output_size"][query] = len(output)
             self._outputs += output
+            if self.heard is not None:
+                self.heard(query, reading.output)
         else:
             self.fail(query, reading.failure, reading.text)
         if reading.model:

@@ -1,4 +1,4 @@
-"""What one load process has to send."""
+"""What one load process has to send, as plain data: it travels there as JSON."""
 
 from __future__ import annotations
 
@@ -7,7 +7,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Traffic:
-    """What one load process has to send: the queries `first`, `first + step`, ... below `total`."""
+    """What one load process has to send: the queries `first`, `first + step`, ... below `total`.
+
+    From each of these on, `together` requests leave at once, or `turns` follow each other, `think_ns` after
+    an answer.
+    """
 
     first: int
     step: int
@@ -18,3 +22,5 @@ class Traffic:
     concurrency: int | None = None  # closed loop
     think_ns: int = 0
     duration_ns: int | None = None  # closed loop
+    together: int = 1  # closed loop of one query at a time
+    turns: int = 1  # open loop

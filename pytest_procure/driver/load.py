@@ -1,0 +1,80 @@
+"""How much traffic asks of the workers: 1 is all that they can do.
+
+    load = requests a second x seconds that a request takes a worker / workers
+
+The seconds are those of batches that were full, since any others could have held more. A queue that grows may
+do so by chance; one whose load is above 1 does so for good, however much of it is answered after the end.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from pytest_procure.scenarios import Scenario, is_steady, rate
+
+from .log import RequestLog
+
+#: Of fewer full batches there is no standard error worth the name.
+_FEWEST = 10
+#: Too much is asked if the load is above 1 by one standard error and above 0.9 by 2.1.
+#: `benchmarks/backlog.py` simulates both sides.
+_BUSY, _ERRORS = 0.9, 2.1
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """What the workers were asked, over what they can do, with its standard error."""
+
+    share: float
+    error: float
+
+    @property
+    def is_too_much(self) -> bool:
+        """Whether the workers can not go on like this."""
+        return self.share - self.error > 1.0 and self.share - _ERRORS * self.error > _BUSY
+
+    @property
+    def is_surely_too_much(self) -> bool:
+        """The same of a second look at a run, which has to be surer."""
+        return self.share - _ERRORS * self.error > 1.0
+
+
+def load_of(log: RequestLog, scenario: Scenario, due: int, *, at_end: bool = False) -> Load | None:
+    """Measure the load of the first `due` requests; `at_end`: by what the last third of them took.
+
+    None where the candidate sets the pace, behind a URL, and where too few batches were full. A ramp that
+    rises is held to the last third of its time.
+    """
+    if not scenario.rate_is_declared or log.wire is not None:
+        return None
+    heads = log.heads()
+    sent = np.flatnonzero(log.batch >= 0)
+    sizes = np.diff(heads, append=int(sent[-1]) + 1 if len(sent) else 0)
+    full = (sizes == scenario.max_batch) & (log.started[heads] >= 0)
+    heads = heads[full & (heads >= (due - due // 3 if at_end else 0))]
+    if len(heads) < _FEWEST:
+        return None
+    ended = log.completed[heads]
+    took = np.where(ended < 0, log.window_ns, ended) - log.started[heads]
+    offered, scatter = _offered(log, scenario, due)
+    mean = float(took.mean())
+    share = offered * mean * 1e-9 / (scenario.max_batch * scenario.workers)
+    of_mean = float(took.std(ddof=1)) / (mean * math.sqrt(len(took))) if mean else 0.0
+    return Load(share, share * math.hypot(of_mean, scatter))
+
+
+def _offered(log: RequestLog, scenario: Scenario, due: int) -> tuple[float, float]:
+    """Give requests a second, and the relative scatter of that."""
+    declared = rate(scenario)
+    if declared is not None and (is_steady(scenario) or scenario.trace is not None):
+        return declared, 0.0
+    times = log.scheduled[:due]
+    if scenario.start is not None and scenario.end is not None and scenario.start < scenario.end:
+        times = times[times >= times[-1] * 2 // 3]
+    seconds = float(times[-1] - times[0]) * 1e-9
+    if not seconds:
+        return 0.0, 0.0
+    return (len(times) - 1) / seconds, 1 / math.sqrt(len(times))
