@@ -17,6 +17,7 @@ from .candidates import Candidate
 from .capacity import Capacity, find, ladder
 from .cases import Case
 from .datasets import DatasetSlice, Scorer
+from .datasets.conditions import Features
 from .disclosure import files_of, refuse_deviating
 from .driver.cutting import measured_part
 from .driver.journal import Journal
@@ -38,7 +39,7 @@ from .stopping import staged
 from .sweeping import Sweep, bars_of, loads_of
 from .telemetry.instruments import Instruments
 from .units import Number, Quantity, duration
-from .worst_slice import Asked, Features, FoundSlice, found_slice
+from .worst_slice import Asked, FoundSlice, found_slice
 
 if TYPE_CHECKING:
     from .evidence.record import SweepPoint
