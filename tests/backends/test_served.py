@@ -11,6 +11,7 @@ import pytest
 from contract import refuses
 
 from pytest_procure.backends import Answer, Function, HttpJson, OpenAIEndpoint, Served
+from pytest_procure.backends.server import Ready
 from pytest_procure.errors import DeclarationError
 
 pytest.importorskip("httptools")
@@ -85,23 +86,34 @@ def test_any_endpoint_can_ask_it(serve):
 
 
 @pytest.mark.parametrize(
-    ("fault", "named", "told"),
+    ("fault", "ready", "limit", "told"),
     [
-        ("dies", {}, "ended with exit status 3 before it was ready"),
-        ("never", {}, "not ready within 0.5 s (GET /health answers 503), and was ended"),
-        ("deaf", {}, "nobody listens on port"),
-        ("", {"ready": "all is well"}, "its log does not say 'all is well'"),
-        ("", {"ready": lambda url: False}, "says no"),
-        ("", {"ready": lambda url: url / 0}, "raised TypeError"),
+        ("dies", "/health", "60 s", "ended with exit status 3 before it was ready"),
+        ("never", "/health", "0.5 s", "not ready within 0.5 s"),
+        ("deaf", "/health", "0.5 s", "nobody listens on port"),
+        ("", "all is well", "0.5 s", "its log does not say 'all is well'"),
     ],
 )
-def test_a_server_that_does_not_get_ready_is_told_and_ended(tmp_path, fault, named, told):
-    limit = "30 s" if fault == "dies" else "0.5 s"
+def test_a_server_that_does_not_get_ready_is_told_and_ended(tmp_path, fault, ready, limit, told):
     child = tmp_path / "child"
-    offer = declared(f"fault={fault}", f"child={child}", start_timeout=limit, **named)
+    offer = declared(f"fault={fault}", f"child={child}", start_timeout=limit, ready=ready)
     said = refuses(offer, tmp_path, told)
     assert "its log" in said
     assert all(ended(int(pid)) for pid in (child.read_text().split() if child.exists() else ()))
+
+
+@pytest.mark.parametrize(
+    ("fault", "ready", "told"),
+    [
+        ("never", Ready(path="/health"), "GET /health answers 503"),
+        ("", Ready(path="/none"), "GET /none answers 404"),
+        ("", Ready(asks=lambda url: False), "says no"),
+        ("", Ready(asks=lambda url: url / 0), "raised TypeError"),
+    ],
+)
+def test_what_was_seen_of_a_server_that_is_not_ready_is_told(serve, fault, ready, told):
+    loaded = serve(f"fault={fault}", ready="listening on")
+    assert told in loaded._server._probe(ready, 20.0)
 
 
 def test_the_last_lines_of_a_server_that_dies_are_quoted_without_keys(tmp_path, monkeypatch):
