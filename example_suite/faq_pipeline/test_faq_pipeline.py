@@ -8,10 +8,9 @@ import pytest
 @pytest.mark.bar("quality.right_article", at_least=0.45, design=0.6)
 @pytest.mark.bar("stage.retrieve.quality", at_least=0.65)
 @pytest.mark.bar("stage.rerank.quality", at_least=0.45)
-@pytest.mark.bar("stage.rerank.latency.p95", at_most="1 s")
-@pytest.mark.bar("stage.answer.latency.p90", at_most="15 s")
-@pytest.mark.bar("latency.p90", at_most="15 s")
+@pytest.mark.bar("stage.rerank.latency.p95", at_most="2 s")
+@pytest.mark.bar("latency.p90", at_most="30 s")
 @pytest.mark.bar("cost_per_request", at_most="0.0002 USD")
 def test_answers_with_the_right_article(procure):
-    """Is the customer given the number of the article that answers the question, while waiting?"""
+    """Is the customer given the number of the article that answers the question, within half a minute?"""
     procure.run()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any, Self, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,7 @@ from pytest_procure.errors import DataError, DeclarationError
 from .digests import Column
 from .judge import Judge
 from .lazy import Lazy
-from .loading import Loading
+from .loading import Loading, Stated
 from .scorers import CorpusMetric, Declared, DeclaredCorpus, Scorer, corpus_metrics, scorer_of, scorers
 from .slices import DatasetSlice, Where, choose
 
@@ -127,12 +127,11 @@ class Dataset(Loading):
         stratum: str | None = None,
         cluster: str | None = None,
         stages: Mapping[str, tuple[str, Declared]] | None = None,
-        **stated: Any,
+        **stated: Unpack[Stated],
     ) -> Dataset:
         """Make a dataset of mappings, such as the lines of a JSON Lines file; the arguments name the keys.
 
-        `stated` is what `from_arrays` takes beside its columns: scorer, corpus, licence, source, version,
-        caveats, show_samples.
+        `stated` is what it states beside its columns.
         """
 
         def column(key: str | None) -> list[Any] | None:
