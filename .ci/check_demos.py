@@ -34,17 +34,14 @@ def found(record: dict[str, Any], candidate: str, metric: str) -> list[dict[str,
 
 
 def check_pipeline(record: dict[str, Any]) -> None:
-    """Pipeline B wins every stage by its own figure, and the whole is what rejects it."""
+    """Pipeline B wins every stage by its own figure, and the whole is what rejects it.
+
+    Not its times: the offers run one after the other, so on a busy machine the quicker one may look slower.
+    """
     for metric in ("stage.retrieve.quality", "stage.rerank.quality"):
         (ours,), (theirs,) = (found(record, f"pipeline {name}", metric) for name in "AB")
         assert theirs["estimate"]["number"] >= ours["estimate"]["number"], (metric, ours, theirs)
         assert ours["verdict"] == theirs["verdict"] == "accept", (metric, ours, theirs)
-    times = {}
-    for result in record["requirements"][0]["results"]:
-        (run,) = result["runs"]
-        times[result["candidate"]] = {stage["name"]: stage["mean_ms"] for stage in run["stages"]}
-    # Of the other two stages, which take milliseconds, a busy machine tells too little.
-    assert times["pipeline B"]["answer"] < times["pipeline A"]["answer"], times
     (ours,), (theirs,) = (found(record, f"pipeline {name}", "quality.right_article") for name in "AB")
     assert theirs["estimate"]["number"] < ours["estimate"]["number"] / 2, (ours, theirs)
 

@@ -21,7 +21,7 @@ from pytest_procure import Candidate, Dataset, OpenAIEndpoint, Pipeline, Request
 from pytest_procure.datasets import recall_at
 
 CAVEATS = (
-    "Each question has the one answer that the FAQ gives it; another article that would do counts as wrong. "
+    "Each question has the one answer that the FAQ gives it; another article that would do counts as wrong.",
     "One question stands in the FAQ twice, with two answers.",
     "MiniLM may have seen the FAQ in its training.",
     "The answering model has 135 million parameters; nothing is said of larger ones.",
