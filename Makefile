@@ -3,11 +3,17 @@ PYTHON ?= python3
 TORCH ?= torch
 VENV := .venv
 BIN := $(VENV)/bin
+PYTHONS := 3.11 3.12 3.13
+# The demo shows what it shows whatever else was tried: torch adds offers to it, and the packages of onnxruntime
+# for processors and for GPUs exclude each other.
+TORCH_VENV := .venv-torch
+GPU_VENV := .venv-gpu
 
 # Example suites that `make demo-all` runs, each in a session of its own.
 DEMOS := form_digits ticket_desk faq_pipeline
+SERVERS_VENV := .venv-servers
 
-.PHONY: demo demo-all test test-servers test-torch test-browser lint format bench clean
+.PHONY: demo demo-all test test-servers test-torch test-gpu test-onnx-gpu test-browser test-pythons lint format bench clean
 
 demo: $(VENV)/.demo  ## two vendors, one insurer: ends with procure-report/report.html
 	$(BIN)/python -m pytest example_suite --procure-report --procure-award any
@@ -20,14 +26,24 @@ demo-%: $(VENV)/.assets
 test: $(VENV)/.test  ## all tests that need Python only
 	$(BIN)/python -m pytest
 
-test-torch: $(VENV)/.test $(VENV)/.torch  ## the torch backend; TORCH=torch==2.13.0 picks a build
-	$(BIN)/python -m pytest tests/backends/test_torch_backend.py
+test-torch: $(TORCH_VENV)/.torch  ## torch, here and in the example; TORCH=torch==2.13.0 picks a build
+	$(TORCH_VENV)/bin/python -m pytest tests/backends/test_torch_backend.py tests/backends/test_contract.py \
+		tests/isolation/test_isolated_runtimes.py tests/plugin/test_plugin_bad_models.py tests/example
 
-test-servers: $(VENV)-servers/.servers  ## llama.cpp's server and MLServer, in an environment of their own
-	$(VENV)-servers/bin/python -m pytest -m servers tests/backends/test_contract.py
+test-gpu: $(GPU_VENV)/.gpu  ## on a machine with an NVIDIA GPU: torch, onnxruntime, telemetry; docs/gpu.md
+	$(GPU_VENV)/bin/python -m pytest -W default -m gpu tests/gpu
+
+test-onnx-gpu: $(GPU_VENV)/.onnx-gpu  ## on a machine without one: onnxruntime's package for GPUs is an error
+	$(GPU_VENV)/bin/python -m pytest tests/backends/test_onnx_gpu_package.py
+
+test-servers: $(SERVERS_VENV)/.servers  ## llama.cpp's server and MLServer, in an environment of their own
+	$(SERVERS_VENV)/bin/python -m pytest -m servers tests/backends/test_contract.py
 
 test-browser: $(VENV)/.test $(VENV)/.browser  ## the report in a real Chromium (Debian: apt-get install chromium poppler-utils libpangoft2-1.0-0)
 	$(BIN)/python -m pytest -m browser
+
+test-pythons: $(VENV)/.test $(PYTHONS:%=.venv-%/.wheel)  ## a pack of Python 3.11 on 3.12 and 3.13 (pyenv's, or fetched by uv)
+	$(BIN)/python -m pytest -m pythons tests/pythons
 
 lint: $(VENV)/.test $(VENV)/.lint  ## formatting, lint, types
 	$(BIN)/ruff format --check .
@@ -43,13 +59,32 @@ bench: $(VENV)/.test $(VENV)/.loadgen  ## the driver beside MLPerf LoadGen, in p
 	$(BIN)/python benchmarks/driver.py
 
 clean:
-	rm -rf $(VENV) $(VENV)-servers procure-report procure-reports .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(TORCH_VENV) $(GPU_VENV) $(SERVERS_VENV) $(PYTHONS:%=.venv-%) procure-report procure-reports .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
-$(VENV)/.torch: pyproject.toml | $(VENV)/bin/python
-	$(BIN)/python -m pip install --quiet $(TORCH) safetensors
+# The wheel with the extra that signs, in an environment for each Python; built anew whenever the code changes.
+.venv-%/.wheel: pyproject.toml $(shell find pytest_procure -type f -not -name '*.pyc')
+	test -x .venv-$*/bin/python || $$(tests/pythons/find.sh $*) -m venv .venv-$*
+	.venv-$*/bin/python -m pip install --quiet '.[sign]'
+	.venv-$*/bin/python -m pip install --quiet --no-deps --force-reinstall .
+	touch $@
+
+$(TORCH_VENV)/bin/python $(GPU_VENV)/bin/python:
+	$(PYTHON) -m venv $(@D)/..
+
+$(TORCH_VENV)/.torch: pyproject.toml | $(TORCH_VENV)/bin/python
+	$(TORCH_VENV)/bin/python -m pip install --quiet --editable '.[test]' $(TORCH) safetensors
+	touch $@
+
+$(GPU_VENV)/.onnx-gpu: pyproject.toml | $(GPU_VENV)/bin/python
+	$(GPU_VENV)/bin/python -m pip install --quiet --editable '.[onnx-gpu,gpu]'
+	touch $@
+
+# With CUDA's own libraries, as pip brings them: nothing but the driver is taken from the machine.
+$(GPU_VENV)/.gpu: $(GPU_VENV)/.onnx-gpu
+	$(GPU_VENV)/bin/python -m pip install --quiet $(TORCH) safetensors 'onnxruntime-gpu[cuda,cudnn]'
 	touch $@
 
 $(VENV)/.assets: example_suite/assets.txt $(VENV)/.demo
@@ -59,9 +94,9 @@ $(VENV)/.assets: example_suite/assets.txt $(VENV)/.demo
 	$(BIN)/python example_suite/faq_pipeline/faq_models.py
 	touch $@
 
-$(VENV)-servers/.servers: pyproject.toml
-	$(PYTHON) -m venv $(VENV)-servers
-	$(VENV)-servers/bin/python -m pip install --quiet --editable '.[servers]'
+$(SERVERS_VENV)/.servers: pyproject.toml
+	$(PYTHON) -m venv $(SERVERS_VENV)
+	$(SERVERS_VENV)/bin/python -m pip install --quiet --editable '.[servers]'
 	touch $@
 
 # One stamp an extra; it is older than pyproject.toml when the dependencies have changed.

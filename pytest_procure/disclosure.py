@@ -50,11 +50,16 @@ class Deviation:
 
 
 def deviations(
-    candidate: Candidate, told: Mapping[str, Any], *, max_batch: int | None = None
+    candidate: Candidate,
+    told: Mapping[str, Any],
+    *,
+    max_batch: int | None = None,
+    processors: int | None = None,
 ) -> list[Deviation]:
     """Compare what a candidate states with what its loaded backend discloses under `observed`.
 
-    `max_batch`: of the scenario, where the candidate has no batch policy of its own. What its backend was
+    `max_batch`: of the scenario, where the candidate has no batch policy of its own; `processors`: that its
+    threads may use. What its backend was
     told (`declared`) is compared with what it found likewise.
 
     What a backend does not observe, and words that are not known here, are not compared. Stages of a pipeline
@@ -69,7 +74,7 @@ def deviations(
             _providers(stated, seen),
             _left_to_the_cpu(stated, seen),
             _batch(batch, seen),
-            _threads(stated, seen),
+            _threads(stated, seen, processors),
         ]
     return [each for each in found if each is not None]
 
@@ -164,8 +169,8 @@ def _batch(asked: int | None, seen: Mapping[str, Any]) -> Deviation | None:
     )
 
 
-def _threads(stated: Mapping[str, Any], seen: Mapping[str, Any]) -> Deviation | None:
-    asked, found, room = stated.get("threads"), seen.get("threads"), seen.get("processors")
+def _threads(stated: Mapping[str, Any], seen: Mapping[str, Any], room: int | None) -> Deviation | None:
+    asked, found = stated.get("threads"), seen.get("threads")
     if asked is None or found is None:
         return None
     if asked != found:

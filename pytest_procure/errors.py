@@ -2,6 +2,7 @@
 
 ProcureError                 one sentence: what was wrong, where, what was expected, what to do
 ├── DeclarationError         the suite's author: a mark, candidate, price or dataset is declared wrongly
+│   └── UnknownNameError     a test asks a result for what it does not have
 ├── DataError                the buyer's data: an item, label, slice or score that cannot be used
 ├── ProvisionError           the offer as delivered: its model or runtime cannot be brought up
 ├── EvidenceError            what was measured cannot be recorded, or a record cannot be read
@@ -20,6 +21,10 @@ class ProcureError(Exception):
 
 class DeclarationError(ProcureError):
     """The suite declares something that cannot be meant."""
+
+
+class UnknownNameError(DeclarationError, AttributeError):
+    """A result, or what a test holds, has nothing of that name."""
 
 
 class DataError(ProcureError):

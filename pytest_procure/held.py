@@ -60,7 +60,7 @@ class Held:
         self.waivers: list[WaiverRecord] = []
         if self.spec is not None and not self.screen:
             self.waivers = waivers(self.spec, self.day)
-        self.deviations = [_deviation(told) for told in config.getoption("procure_deviation") or ()]
+        self.deviations = [deviation(told) for told in config.getoption("procure_deviation") or ()]
         self.ran: Spec = _unfilled()
         self._read: set[Path] = set()  # files whose imports were followed
         self._drawn: set[Path] = set()  # files that the tests draw on
@@ -314,7 +314,7 @@ def _is_set(config: pytest.Config, name: str) -> bool:
         return False
 
 
-def _deviation(told: str) -> DeviationRecord:
+def deviation(told: str) -> DeviationRecord:
     """Read `ID: reason; approver`. Raises `UsageError`."""
     subject, _, rest = told.partition(": ")
     reason, _, approver = rest.rpartition(";")

@@ -141,6 +141,8 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(Receiver(config), "procure-receiver")
     if config.getini("procure_require_seal") and not config.option.collectonly:
         session_of(config)  # what is required is asked for, whichever tests the command names
+    if config.getoption("procure_deviation"):
+        _check_deviations(config)
     if config.getoption("procure_pdf"):
         _check_pdf(config)
     if config.getoption("procure_report") and not config.option.collectonly:
@@ -150,6 +152,14 @@ def pytest_configure(config: pytest.Config) -> None:
             check(session_of(config).report_folder())
         except ProcureError as error:
             raise pytest.UsageError(f"procure: {error}") from None
+
+
+def _check_deviations(config: pytest.Config) -> None:
+    """Refuse what declares no deviation, in one line: during collection it would be an error of a file."""
+    from .held import deviation  # noqa: PLC0415 - only with the flag
+
+    for told in config.getoption("procure_deviation"):
+        deviation(told)
 
 
 def _check_pdf(config: pytest.Config) -> None:
@@ -201,7 +211,7 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
         if isinstance(error, KeyboardInterrupt):
             session_of(item.config).interrupted(trial)  # no report follows that would carry the record
         if isinstance(error, ProcureError):
-            pytest.fail(f"procure: {error}", pytrace=False)
+            raise pytest.fail.Exception(f"procure: {error}", pytrace=False) from None
         if excuse := trial.excuse():
             pytest.xfail(excuse)
         raise

@@ -33,7 +33,7 @@ from .metrics.throughput import MINIMUM_LAUNCHES
 from .progress import Progress
 from .provision import Provisioned, provisioned
 from .redaction import redacted, redacted_data
-from .result import Result
+from .result import Named, Result
 from .scenarios import Scenario
 from .stopping import staged
 from .sweeping import Sweep, bars_of, loads_of
@@ -50,8 +50,10 @@ if TYPE_CHECKING:
 _LOCK_SECONDS = 600.0
 
 
-class Procure:
+class Procure(Named):
     """Runs scenarios on one candidate, and records what comes of them for the verdict."""
+
+    _called = "`procure` fixture"
 
     def __init__(  # noqa: PLR0913 - what a test's fixtures bring together
         self,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from .errors import DeclarationError, unknown
+from .errors import DeclarationError, UnknownNameError, unknown
 from .measured import Measured, Recorder
 from .metrics import Execution, Measurement, Metric, measure, metric, unmeasurable
 from .metrics.comparison import Against, against, compare
@@ -18,6 +18,21 @@ from .units import Quantity, duration
 if TYPE_CHECKING:
     from .evidence.record import SweepRecord
     from .telemetry.gpu import GpuSeen
+
+
+class Named:
+    """Says what there is when it is asked for what there is not."""
+
+    __slots__ = ()
+    _called = "result"
+
+    if not TYPE_CHECKING:  # who checks types is told by them
+
+        def __getattr__(self, name: str) -> Any:
+            if name.startswith("_"):
+                raise AttributeError(name)
+            known = [each for each in dir(type(self)) if not each.startswith("_")]
+            raise UnknownNameError(unknown(f"name of a {self._called}", name, known))
 
 
 class Family:
@@ -36,11 +51,11 @@ class Family:
         try:
             return self._look_up(f"{self._family}.{name}")
         except DeclarationError:
-            raise AttributeError(unknown(f"{self._family} metric", name, self._known)) from None
+            raise UnknownNameError(unknown(f"{self._family} metric", name, self._known)) from None
 
     def __getitem__(self, name: str) -> Measured:
         """Take names that are no Python names: `result.latency["p99.9"]`."""
-        return getattr(self, name)  # type: ignore[no-any-return]  # __getattr__ gives Measured
+        return self.__getattr__(str(name))
 
     def __dir__(self) -> list[str]:
         return sorted(self._known)
@@ -59,21 +74,22 @@ class Stages:
         if name.startswith("_"):
             raise AttributeError(name)
         if name not in self._known:
-            raise AttributeError(unknown("stage", name, self._known))
+            raise UnknownNameError(unknown("stage", name, self._known))
         return StageFamily(name, self._look_up)
 
     def __getitem__(self, name: str) -> StageFamily:
         """Take names that are no Python names."""
-        return getattr(self, name)  # type: ignore[no-any-return]  # __getattr__ gives StageFamily
+        return self.__getattr__(str(name))
 
     def __dir__(self) -> list[str]:
         return sorted(self._known)
 
 
-class StageFamily:
+class StageFamily(Named):
     """What is measured of one stage."""
 
     __slots__ = ("_look_up", "_name")
+    _called = "stage's result"
 
     def __init__(self, name: str, look_up: Callable[[str], Measured]) -> None:
         self._name = name
@@ -100,7 +116,7 @@ class StageFamily:
         return self._look_up(f"stage.{self._name}.cost_per_request")
 
 
-class Result:
+class Result(Named):
     """One execution, measured. Each metric is measured once, when first asked for."""
 
     def __init__(

@@ -96,14 +96,24 @@ def rate_of(value: Any, name: str) -> float:
 
 def loads_of(rates: Sequence[Any], concurrency: Sequence[Any]) -> tuple[list[float], By]:
     """Read the loads of a sweep, in their order, and what they are. Raises `DeclarationError`."""
-    if bool(rates) == bool(concurrency):
+    asked, users_asked = (
+        _listed(rates, "rates", [10, 20, 40]),
+        _listed(concurrency, "concurrency", [1, 4, 16]),
+    )
+    if bool(asked) == bool(users_asked):
         raise DeclarationError("a sweep takes `rates=[10, 20, 40]` or `concurrency=[1, 4, 16]`")
-    if rates:
-        return [rate_of(each, "rates") for each in rates], "rate"
-    for users in concurrency:
+    if asked:
+        return [rate_of(each, "rates") for each in asked], "rate"
+    for users in users_asked:
         if isinstance(users, bool) or not isinstance(users, int) or not 1 <= users <= 100_000:
             raise DeclarationError(f"`concurrency={users!r}`; expected whole numbers from 1 to 100,000")
-    return [float(users) for users in concurrency], "concurrency"
+    return [float(users) for users in users_asked], "concurrency"
+
+
+def _listed(value: Any, name: str, example: list[int]) -> list[Any]:
+    if isinstance(value, (str, bytes)) or not hasattr(value, "__iter__"):
+        raise DeclarationError(f"`{name}={value!r}`; expected a list, as in `{name}={example}`")
+    return list(value)
 
 
 def at_rate(scenario: Scenario, wanted: float, length: Quantity, number: int) -> Scenario:

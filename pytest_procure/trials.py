@@ -14,6 +14,7 @@ from .datasets import DatasetSlice
 from .decision import Policy
 from .disclosure import deviations
 from .driver.limits import Limits
+from .driver.readings import usable_cpus
 from .errors import ProcureError
 from .evidence.case_files import NOTHING, case_parts
 from .evidence.findings import finding_record
@@ -77,7 +78,8 @@ class Trial:
 
     def disclose(self, candidate: Candidate, told: Mapping[str, Any]) -> None:
         """Keep what the backend says of itself, and where the offer is not what it declares."""
-        found = deviations(candidate, told, max_batch=self.requirement.scenario.max_batch)
+        batch, processors = self.requirement.scenario.max_batch, usable_cpus()
+        found = deviations(candidate, told, max_batch=batch, processors=processors)
         # A backend's own words under these keys would be taken for ours.
         self.disclosed = {key: value for key, value in told.items() if key not in {"deviations", "invalid"}}
         if found:

@@ -71,6 +71,8 @@ class Quantity:
         """Make a quantity, reading floats by their shortest decimal form. Refuses NaN and infinity."""
         unit = _ALIASES.get(unit, unit)
         dimension_of(unit)
+        if not hasattr(number, "__float__") and not isinstance(number, str):
+            raise DeclarationError(f"`{number!r}` is no quantity; expected a number, or text as in '80 ms'")
         if not isinstance(number, (int, float, str, Decimal)):
             number = float(number)  # numpy's scalars; a published score refuses, and says why
         try:
@@ -152,7 +154,10 @@ def quantity(value: Quantity | Number, unit: str = "") -> Quantity:
 
 def duration(value: Quantity | Number, *, what: str) -> Quantity:
     """Read a duration; `what` names the argument in the error, for example ``duration="60 s"``."""
-    read = quantity(value)
+    try:
+        read = quantity(value)
+    except DeclarationError as error:
+        raise DeclarationError(f"`{what}={value!r}`: {error}") from None
     if read.dimension != "duration":
         raise DeclarationError(
             f"`{what}={value!r}` has no unit of time; expected for example `{what}='60 s'`"

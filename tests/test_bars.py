@@ -134,3 +134,9 @@ def test_seconds_and_money_are_kept_in_the_unit_that_was_written():
 def test_a_percentile_is_designed_by_the_share_within_its_limit(design):
     with pytest.raises(DeclarationError, match="design"):
         declare_bar("latency.p95", at_most="80 ms", design=design)
+
+
+@pytest.mark.parametrize("value", [[0.5], {"a": 1}, None])
+def test_what_is_no_value_is_told_in_one_sentence(value):
+    with pytest.raises(DeclarationError):
+        declare_bar("accuracy", at_least=value)

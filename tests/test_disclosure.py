@@ -105,12 +105,12 @@ def test_a_model_of_another_size_of_batch_than_declared_is_told():
 
 
 def test_other_threads_than_declared_or_than_there_are_processors_for_are_told():
-    (found,) = deviations(offer(), stated({"threads": 4}, threads=1, processors=8))
+    (found,) = deviations(offer(), stated({"threads": 4}, threads=1), processors=8)
     assert found.sentence == "threads: declared `4`, observed 1"
-    (found,) = deviations(offer(), stated({"threads": 8}, threads=8, processors=2))
+    (found,) = deviations(offer(), stated({"threads": 8}, threads=8), processors=2)
     assert found.sentence == "threads: declared `8`, observed processors for 2 of them"
-    assert deviations(offer(), stated({"threads": 2}, threads=2, processors=2)) == []
-    assert deviations(offer(), stated({"threads": None}, threads=2, processors=1)) == []
+    assert deviations(offer(), stated({"threads": 2}, threads=2), processors=2) == []
+    assert deviations(offer(), stated({"threads": None}, threads=2), processors=1) == []
 
 
 def test_another_runtime_than_declared_is_told():

@@ -1,11 +1,12 @@
 """What is on offer, and the insurer's own scans."""
 
+import importlib.util
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from pytest_procure import Candidate, Dataset, HourlyPrice, OnnxRuntime
+from pytest_procure import Candidate, Dataset, HourlyPrice, OnnxRuntime, TorchModule
 
 DATA = Path(__file__).parent / "data"
 
@@ -44,7 +45,33 @@ def pytest_procure_candidates():
             price=HourlyPrice("0.25 USD", utilisation=0.50, source="offer B, round 2", date="2026-11-20"),
             notes="The same int8 network, calibrated half on clean and half on brighter training images.",
         ),
+        *(by_torch() if importlib.util.find_spec("torch") else ()),
     ]
+
+
+def by_torch():
+    """Vendor A's network again, run by PyTorch: on offer where torch is installed."""
+    for name, compiled in (("vendor A, torch eager", False), ("vendor A, torch.compile", True)):
+        yield Candidate(
+            name,
+            vendor="Vendor A",
+            precision="fp32",
+            hardware="one CPU core of the machine that measured",
+            backend=TorchModule(
+                digit_reader,
+                state="models/vendor-a-fp32.state.pt",
+                compile=compiled,
+                threads=1,
+                decode="argmax",
+            ),
+            price=HourlyPrice("0.40 USD", utilisation=0.50, source="offer A", date="2026-10-15"),
+        )
+
+
+def digit_reader():
+    from network import DigitReader  # noqa: PLC0415 - it imports torch, which takes seconds
+
+    return DigitReader()
 
 
 @pytest.hookimpl(optionalhook=True)

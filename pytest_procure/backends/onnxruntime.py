@@ -20,7 +20,6 @@ from .files import checked_digest, file_record, model_file, one_line
 from .onnx_files import external_files
 from .onnx_providers import CPU, Provider, device_of, known, lacking, name_of
 from .precision import of_onnx
-from .processors import usable_processors
 
 _OPTIMISATION = {
     "none": "ORT_DISABLE_ALL",
@@ -314,7 +313,6 @@ class LoadedOnnxRuntime:
             "nodes": self._nodes(),
             "precision": self._weights | self._computed(),
             "threads": options.intra_op_num_threads,
-            "processors": usable_processors(),
             "sha256": self._files[0]["sha256"],
         }
         first = {node.shape[0] for node in self._inputs if node.shape}

@@ -141,6 +141,11 @@ class LoadedServed:
         return self._endpoint.sending
 
     @property
+    def around(self) -> tuple[bytes, bytes] | None:
+        """What of every body stands before and behind the messages of a chat; None where it is no chat."""
+        return self._endpoint.around
+
+    @property
     def log_bytes(self) -> tuple[int, int]:
         """How much the server has written into its log so far, and how much is kept at most."""
         return self._server.log.bytes, self._declared.log_bytes

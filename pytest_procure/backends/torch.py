@@ -23,7 +23,6 @@ from .decode import Decode, decoder, decoder_name
 from .files import checked_digest, file_record, model_file, one_line
 from .function import qualified_name
 from .precision import of_torch
-from .processors import usable_processors
 from .torch_files import EXPORTED, program, restore
 
 #: Stands in the report.
@@ -94,6 +93,7 @@ class TorchModule:
         dtype = _dtype(torch, self.dtype)
         _dtype(torch, self.autocast, named="autocast")
         module, file = self._brought(torch, base)
+        refused = ""
         try:
             module = module.to(device=device, dtype=dtype)
             if self.channels_last:
@@ -101,9 +101,11 @@ class TorchModule:
             if file is None or file.suffix != EXPORTED:  # an exported program is what it was exported as
                 module = module.eval()
         except RuntimeError as error:
-            del module  # what fitted is given back
+            refused = one_line(error)
+        if refused:  # out here, where the error no longer holds on to what fitted
+            del module
             _give_back(torch, device)
-            raise ProvisionError(f"`{self._name()}` does not fit on {device}: {one_line(error)}") from None
+            raise ProvisionError(f"`{self._name()}` does not fit on {device}: {refused}")
         return LoadedTorchModule(self, torch, module, file)
 
     def _check_compiler(self, device: Any) -> None:
@@ -252,7 +254,6 @@ class LoadedTorchModule:
                 "device": self.device,
                 "precision": of_torch(self._module.parameters(), declared.autocast),
                 "threads": torch.get_num_threads(),
-                "processors": usable_processors(),
                 "sha256": self._files[0]["sha256"] if self._files else None,
             },
             "notes": self._notes(),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -214,8 +215,17 @@ def _matching(dataset: Dataset, where: Where | None) -> Indices:
         strata: list[str] | list[None] = (
             [None] * len(dataset) if dataset.strata is None else dataset.strata.tolist()
         )
-        kept = [bool(where(dataset.inputs[i], references[i], strata[i])) for i in range(len(dataset))]
-        matching: Indices = everything[np.array(kept)]
+        _check_takes_three(where)
+        kept = np.zeros(len(dataset), dtype=np.bool_)
+        for i in range(len(dataset)):
+            try:
+                kept[i] = bool(where(dataset.inputs[i], references[i], strata[i]))
+            except Exception as error:
+                said = " ".join(f"{type(error).__name__}: {error}".split())
+                raise DataError(
+                    f"`where={_described(where)}` failed on sample {i} of dataset `{dataset.name}`: {said}"
+                ) from error
+        matching: Indices = everything[kept]
         return matching
     if dataset.strata is None:
         raise DeclarationError(
@@ -227,6 +237,20 @@ def _matching(dataset: Dataset, where: Where | None) -> Indices:
         if name not in known:
             raise DataError(unknown(f"stratum of dataset `{dataset.name}`", name, known))
     return everything[np.isin(dataset.strata, names)]
+
+
+def _check_takes_three(where: Callable[..., Any]) -> None:
+    try:
+        signature = inspect.signature(where)
+    except (TypeError, ValueError):
+        return  # a built-in does not tell; it will raise
+    try:
+        signature.bind(None, None, None)
+    except TypeError:
+        raise DeclarationError(
+            f"`where={_described(where)}` takes {len(signature.parameters)} arguments; expected a function "
+            "of three, as in `where=lambda sample, label, stratum: label == 'urgent'`"
+        ) from None
 
 
 def _random(there: Indices, n: int, seed: int, strata: NDArray[np.str_] | None, total: int) -> Indices:

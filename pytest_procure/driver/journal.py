@@ -50,6 +50,7 @@ class Journal:
             raise EvidenceError(f"the journal {self.path.name} cannot be made: its head is too long")
         columns = np.full(1 + 3 * queries, -1, dtype="<i8")
         columns[0] = 0
+        columns[1 + 2 * queries :] = np.arange(1, queries + 1)  # as if every query were a batch of its own
         planned = order[:0] if schedule is None else schedule
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)

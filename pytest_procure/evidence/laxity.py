@@ -19,11 +19,11 @@ FEWER_IS_LAX = frozenset({
 #: more questions that were asked already.
 MORE_IS_LAX = frozenset({"timeout", "drain", "think_time", "burstiness", "warmup", "cut", "repeat_share"})
 #: What makes it another scenario, and not the sealed one under other conditions.
-IDENTITY = frozenset({"scenario", "stopping", "arrivals", "trace", "conversations"})
+IDENTITY = frozenset({"scenario", "stopping", "arrivals", "trace", "conversations", "history"})
 #: What neither eases nor replaces it: changed, whichever way.
 EITHER_WAY = frozenset({"seed", "steps", "max_batch", "max_wait", "workers", "loadgen"})
 #: What follows from the others, and is told only where none of them differs.
-DERIVED = frozenset({"label", "sample_order", "closed_loop", "wall_limit"})
+DERIVED = frozenset({"label", "sample_order", "carried", "closed_loop", "wall_limit"})
 
 
 def is_lax(condition: str, sealed: Any, ran: Any) -> bool:

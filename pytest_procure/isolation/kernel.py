@@ -55,7 +55,8 @@ def _counts(line: str) -> list[Path]:
 
     A container sees its own group as the root, and may be told its name outside.
     """
-    _, controllers, group = (line.split(":", 2) + ["", ""])[:3]
+    _, _, named = line.partition(":")
+    controllers, _, group = named.partition(":")
     if not controllers:
         return [Path(f"/sys/fs/cgroup{group}/memory.events")]
     if "memory" not in controllers.split(","):

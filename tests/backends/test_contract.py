@@ -17,6 +17,7 @@ from pytest_procure.backends import (
     Function,
     HttpJson,
     KServeV2,
+    LoadedEndpoint,
     OnnxRuntime,
     OpenAIEndpoint,
     Pipeline,
@@ -214,6 +215,7 @@ def test_a_run_on_a_server_answers_every_request(tmp_path, monkeypatch, case):
     monkeypatch.setenv("VENDOR_KEY", "hunter2hunter2")
     served, asked = case(tmp_path)
     running = served.load(tmp_path)
+    assert isinstance(running, LoadedEndpoint)  # else it would be driven as a backend of this process
     try:
         data = Dataset.from_arrays("asked", inputs=asked["inputs"])
         done = drive(running, data.slice(), Scenario.declare("closed_loop", concurrency=2, count=60))

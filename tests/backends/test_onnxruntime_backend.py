@@ -8,7 +8,6 @@ from contract import keeps_the_contract, refuses
 
 from pytest_procure.backends import OnnxRuntime
 from pytest_procure.backends.onnx_providers import device_of, lacking
-from pytest_procure.backends.processors import usable_processors
 from pytest_procure.errors import DeclarationError
 
 pytest.importorskip("onnxruntime")
@@ -222,7 +221,6 @@ def test_what_was_observed_is_disclosed_beside_what_was_declared(base):
         "nodes": {"CPUExecutionProvider": 1},
         "precision": {"fp32": 1.0},
         "threads": 2,
-        "processors": usable_processors(),
         "sha256": told["files"][0]["sha256"],
     }
     assert told["declared"] == {"providers": ["CPUExecutionProvider"], "threads": 2, "sha256": None}

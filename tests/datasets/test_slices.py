@@ -211,3 +211,11 @@ def test_labels_of_a_stage_that_change_during_a_run_are_told():
     labels[1][0] = "a"
     with pytest.raises(DataError, match="were changed during the run"):
         chosen.check_unchanged()
+
+
+def test_a_rule_of_the_wrong_arity_or_that_fails_is_told_in_one_sentence():
+    data = Dataset.from_arrays("d", inputs=[1, 2], references=[1, 0])
+    with pytest.raises(DeclarationError, match=r"takes 1 arguments; expected a function of three, as in"):
+        data.slice(where=lambda sample: sample > 1)
+    with pytest.raises(DataError, match=r"failed on sample 1 of dataset `d`: ZeroDivisionError: "):
+        data.slice(where=lambda sample, label, stratum: sample / label)

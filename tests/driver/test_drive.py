@@ -248,3 +248,19 @@ def test_conditions_are_plain_data():
 def test_samples_are_asked_equally_often_in_a_run_longer_than_its_slice():
     log = drive(Offer(negate), Numbers(7), Scenario.declare("single_stream", count=17)).log
     assert set(np.bincount(log.samples, minlength=7)) == {2, 3}
+
+
+def test_a_stall_is_in_p99_of_an_open_loop_and_once_in_a_closed_one_that_says_so():
+    pause = threading.Event()
+
+    def stalling():
+        calls = iter(range(1000))
+        return Offer(lambda inputs: (next(calls) == 50 and pause.wait(0.4), inputs)[1])
+
+    rate = Scenario.declare("server", qps=200, count=200, warmup=0)
+    closed = Scenario.declare("single_stream", count=200, warmup=0)
+    waited = {each.name: np.sort(drive(stalling(), Numbers(20), each).log.latency) for each in (rate, closed)}
+    assert waited["server"][197] > 300_000_000  # p99 of those that were due meanwhile
+    assert waited["single_stream"][-1] > 300_000_000
+    assert (waited["single_stream"] > 300_000_000).sum() < (waited["server"] > 100_000_000).sum()
+    assert "(closed loop): one request at a time, the next when the last is answered" in closed.label

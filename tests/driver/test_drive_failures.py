@@ -329,9 +329,9 @@ def test_the_wall_limit_ends_a_run_whose_backend_is_well():
 def test_the_wall_limit_ends_a_run_of_every_kind(scenario):
     pause = threading.Event()
     slow = Offer(lambda inputs: (pause.wait(0.02), -inputs)[1])
-    limited = replace(scenario, warmup=1, wall_limit=ms(700), drain=ms(60_000))
+    limited = replace(scenario, warmup=0, wall_limit=ms(1000), drain=ms(60_000))
     run = drive(slow, Numbers(4), limited)
-    assert run.log.stopped == "the wall limit of 700 ms was over"
+    assert run.log.stopped == "the wall limit of 1000 ms was over"
     assert not run.hung
     assert (run.log.completed >= 0).sum() < 100
 

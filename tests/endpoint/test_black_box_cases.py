@@ -60,20 +60,20 @@ def test_two_modes_are_two_modes_and_the_share_of_the_slow_one_is_exact(mock):
     slow = np.sort(took(mock, "first"))[-10:]  # of two hundred
     limit = ms(350)
     assert in_ns("ttft.p90", run) < limit.ns < slow.min() <= in_ns("ttft.p96", run)
-    assert in_ns("ttft.p99", run) >= slow[-2]
+    assert in_ns("ttft.p99", run) >= slow[-3]  # by nearest rank
     assert float(goodput(run, Limits(latency=limit)).estimate.number) == 0.95
 
 
 def test_a_server_that_serves_half_of_what_is_offered_is_the_candidate_s_fault(mock):
-    mock.behave(ttft_ms=20, tokens=1, slots=1)  # 50 a second
-    run, execution = asked(mock, "server", qps=100, count=200, timeout="20 s")
+    mock.behave(ttft_ms=10, tokens=1, slots=1)  # 100 a second
+    run, execution = asked(mock, "server", qps=200, count=200, timeout="20 s")
     log = run.log
     served = len(log) / (np.diff([log.completed.min(), log.completed.max()])[0] / 1e9)
-    assert served < 60
+    assert served < 120
     assert log.ok.all()
     assert run.audit.backlog_grew
     assert any("the backlog grew" in note for note in run.audit.candidate_notes())
-    assert in_ns("latency.p99", execution) >= 20 * MS * 90
+    assert in_ns("latency.p99", execution) >= 10 * MS * 80
     # Twice the requests, twice the latency: a mean of such a run is one of its length alone.
     assert np.median(log.latency[100:]) > 2 * np.median(log.latency[:50])
 

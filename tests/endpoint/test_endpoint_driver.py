@@ -196,11 +196,13 @@ def authority():
 
 
 @pytest.fixture
-def secure(authority, tmp_path):
+def secure(authority, tmp_path, request):
+    """A mock that speaks TLS, told by a parameter how to behave: it cannot be told later."""
     certificate = authority.issue_cert("127.0.0.1")
     certificate.private_key_and_cert_chain_pem.write_to_path(str(tmp_path / "server.pem"))
     authority.cert_pem.write_to_path(str(tmp_path / "ca.pem"))
-    mock = Mock("--certificate", str(tmp_path / "server.pem"), "--key", str(tmp_path / "server.pem"))
+    told = getattr(request, "param", [])
+    mock = Mock("--certificate", str(tmp_path / "server.pem"), "--key", str(tmp_path / "server.pem"), *told)
     mock.url = mock.url.replace("http:", "https:")
     yield mock
     mock.end()
@@ -212,6 +214,20 @@ def test_tls_is_spoken_to_a_server_whose_certificate_is_trusted(secure, tmp_path
     assert run.log.ok.all(), run.log.errors
     (answer,) = endpoint.predict(["hi"])
     assert answer.output == " w0 w1 w2 w3 w4 w5 w6 w7"
+
+
+@pytest.mark.parametrize("secure", [["tokens=40000"]], indirect=True)
+def test_requests_and_answers_of_many_records_pass_tls(secure, tmp_path):
+    endpoint = OpenAIEndpoint(secure.url, model="m", ca_file="ca.pem", stream=False).load(tmp_path)
+
+    class Long(Texts):
+        def take(self, indices):
+            return [f"{k}" * 1_000_000 for k in indices]
+
+    scenario = Scenario.declare("closed_loop", concurrency=2, count=6, warmup=0)
+    log = drive(endpoint, Long(3), scenario).log
+    assert log.ok.all(), log.errors
+    assert {len(answer.split()) for answer in log.answers} == {40_000}
 
 
 def test_a_certificate_that_nobody_vouches_for_is_refused(secure):

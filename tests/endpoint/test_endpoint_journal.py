@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 from mock_process import Texts
 
+from pytest_procure import OpenAIEndpoint
 from pytest_procure.driver.endpoint.drive import drive
 from pytest_procure.driver.journal import Journal, Journalled
+from pytest_procure.errors import ProvisionError
 from pytest_procure.evidence.partial import settle
 from pytest_procure.scenarios import Scenario
 
@@ -60,6 +62,14 @@ def test_a_look_on_the_way_is_a_part_of_what_became_of_the_run(mock, tmp_path):
         early, late = getattr(then, name), getattr(end, name)
         assert (late >= 0).all()
         assert early[early >= 0].tolist() == late[early >= 0].tolist()
+
+
+def test_a_run_that_never_began_leaves_no_journal(mock, tmp_path):
+    endpoint = OpenAIEndpoint("http://nowhere.invalid/v1", model="m").load(tmp_path)
+    journal = Journal(tmp_path / "runs" / "t.0123abcd.1.part", {})
+    with pytest.raises(ProvisionError, match="cannot be found"):
+        drive(endpoint, Texts(5), Scenario.declare("server", qps=10, count=5), journal=journal)
+    assert list(journal.path.parent.iterdir()) == []
 
 
 def test_a_journal_that_counts_differently_is_told_and_not_read(mock, tmp_path):

@@ -5,6 +5,7 @@ import pytest
 from mock_process import Texts
 
 from pytest_procure import HttpJson
+from pytest_procure.driver.cutting import measured_part
 from pytest_procure.driver.endpoint.drive import drive
 from pytest_procure.driver.log import Status
 from pytest_procure.errors import DataError, DeclarationError
@@ -73,13 +74,13 @@ def test_turns_that_never_became_due_are_lost(mock):
     assert (np.diff(log.scheduled) >= 0).all()
 
 
-def test_a_pause_longer_than_the_patience_ends_no_run(mock):
+@pytest.mark.parametrize(
+    "more", [{"name": "sessions", "starts": 50, "turns": 2, "count": 1}, {"name": "closed_loop", "count": 2}]
+)
+def test_a_pause_longer_than_the_patience_ends_no_run(mock, more):
     mock.behave(tokens=1)
-    scenario = Scenario.declare(
-        "sessions", starts=50, turns=2, think_time="1500 ms", count=2, drain="200 ms", warmup=0
-    )
-    log = drive(mock.endpoint(), Texts(4), scenario).log
-    assert (log.stopped, log.ok.tolist()) == ("", [True] * 4)
+    log = mock.run(**more, think_time="1500 ms", drain="200 ms", samples=2).log
+    assert (log.stopped, log.ok.tolist()) == ("", [True] * 2)
 
 
 def test_the_requests_of_a_query_are_sent_together_and_its_last_answer_ends_it(mock):
@@ -104,6 +105,18 @@ def test_a_query_of_several_requests_failed_when_one_of_them_did(mock):
     assert (log.status == Status.ERROR).tolist() == [False, True] * 3
     assert sorted(log.errors) == [1, 3, 5]
     assert sum(answer is not None for answer in log.answers) == 21
+
+
+def test_what_is_cut_off_are_whole_queries_with_what_was_seen_of_their_requests(mock):
+    mock.behave(ttft_ms=2, tokens=2)
+    scenario = Scenario.declare("multi_stream", samples_per_query=3, count=5, cut=2, warmup=0)
+    run = measured_part(drive(mock.endpoint(), Texts(15), scenario), scenario)
+    assert [(len(log), len(log.wire.chunks), len(log.answers)) for log in (run.cut, run.log)] == [
+        (2, 6, 6),
+        (3, 9, 9),
+    ]
+    assert (run.log.wire.first_token >= np.repeat(run.log.started, 3)).all()
+    assert (run.log.wire.last_token <= np.repeat(run.log.completed, 3)).all()
 
 
 def test_a_query_of_more_requests_than_connections_gets_as_many_as_it_takes(mock):

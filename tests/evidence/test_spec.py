@@ -295,10 +295,16 @@ def test_an_eased_condition_is_loosened_and_the_other_way_it_is_changed(sealed, 
         assert (harder["kind"], harder["declarable"]) == ("changed", True)
 
 
-def test_other_arrivals_are_another_scenario(sealed):
-    before = {"qps": 40, "duration": "60 s"}
-    (each,) = told_of("server", before, {"arrivals": "constant"}, sealed)
-    assert (each["what"], each["declarable"]) == ("`arrivals`", False)
+@pytest.mark.parametrize(
+    ("name", "before", "change"),
+    [
+        ("server", {"qps": 40, "duration": "60 s"}, {"arrivals": "constant"}),
+        ("sessions", {"starts": 2, "turns": 4, "duration": "60 s", "history": True}, {"history": False}),
+    ],
+)
+def test_other_arrivals_or_other_turns_are_another_scenario(sealed, name, before, change):
+    (each,) = told_of(name, before, change, sealed)
+    assert (each["what"], each["declarable"]) == (f"`{next(iter(change))}`", False)
 
 
 def test_another_trace_is_another_scenario_and_a_slower_one_is_loosened(sealed, tmp_path):
@@ -315,7 +321,8 @@ def test_another_trace_is_another_scenario_and_a_slower_one_is_loosened(sealed, 
 def test_every_condition_is_listed(sealed):
     """One that is added has to be put where it belongs; until then it is changed, whichever way."""
     lists = [laxity.FEWER_IS_LAX, laxity.MORE_IS_LAX, laxity.IDENTITY, laxity.EITHER_WAY, laxity.DERIVED]
-    known = {*Traffic.__dataclass_fields__, "scenario", "label", "closed_loop", "sample_order"} - {"name"}
+    beside = {"scenario", "label", "carried", "closed_loop", "sample_order"}
+    known = {*Traffic.__dataclass_fields__, *beside} - {"name"}
     assert set().union(*lists) == known
     assert sum(map(len, lists)) == len(known)
 

@@ -34,7 +34,7 @@ hosted.close()
 
 
 def own_group():
-    """Find the control group of this process that limits memory, in either version; None where there is none."""
+    """Find our control group that limits memory, of either version; None where there is none."""
     for line in Path("/proc/self/cgroup").read_text("ascii").splitlines():
         _, controllers, name = line.split(":", 2)
         if "memory" in controllers.split(","):

@@ -68,3 +68,46 @@ def test_a_threshold_that_cannot_be_meant_is_a_usage_error(suite, key, written, 
     assert suite.mistake("-o", f"procure_{key}={written}") == (
         f"ini key `procure_{key} = {written}`; expected {expected}"
     )
+
+
+SLOW = """
+import threading
+from pytest_procure import Function
+
+def slow(inputs):
+    threading.Event().wait(0.01 * len(inputs))
+    return np.asarray(inputs) % 10
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_procure_candidates():
+    return [Candidate("slow", backend=Function(slow))]
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_procure_datasets():
+    return {"numbers": numbers}
+"""
+OVERLOADED = """
+@pytest.mark.scenario(%s, warmup=0)
+@pytest.mark.bar("accuracy", at_least=0.9)
+def test_keeps_up(procure):
+    procure.run()
+"""
+
+
+@pytest.mark.parametrize(
+    "traffic",
+    [
+        '"server", qps=200, count=100',
+        '"burst", base=100, peak=300, period="200 ms", duty=0.5, duration="600 ms"',
+        '"ramp", start=100, end=300, duration="600 ms"',
+    ],
+)
+def test_half_the_rate_is_not_accepted_although_all_is_answered_in_the_drain_time(suite, traffic):
+    suite.conftest(SLOW)
+    suite.tests(OVERLOADED % traffic)
+    ended = suite.run("--procure-report")
+    (run,) = ended.results["test_keeps_up[slow]"]["runs"]
+    assert run["ok"] == run["requests"]
+    assert ended.verdicts["test_keeps_up[slow]"] in {"inconclusive", "invalid"}  # invalid on a busy machine
+    assert any(note.startswith("the backlog grew: ") for note in run["notes"])
+    assert "the backlog grew all the while" in ended.words

@@ -188,8 +188,8 @@ def test_a_percentile_beyond_the_time_outs_reads_at_least_the_time_out(suite, se
 
 
 def test_an_endpoint_that_serves_half_of_what_is_offered_is_not_accepted_however_far_the_limit(suite, serve):
-    port = serve("ttft_ms=20", "slots=1")  # 50 a second
-    ended = ask(suite, port, '"latency.p95", at_most="50 s"', qps=100, count=200)
+    port = serve("ttft_ms=10", "slots=1")  # 100 a second
+    ended = ask(suite, port, '"latency.p95", at_most="50 s"', qps=200, count=200)
     assert ended.status == 1
     (result,) = ended.results.values()
     assert result["verdict"] != "accept"

@@ -198,6 +198,36 @@ def test_rows_of_another_run_are_not_those_whose_digests_the_ledger_holds(sealed
     assert "are not the rows whose digests the ledger holds for this run" in wrong(second)
 
 
+def test_no_changed_entry_of_the_ledger_passes_with_the_manifest_made_anew(ran):
+    """Each entry dropped, told twice, put after the next one, and changed in one byte; the spec likewise."""
+    entries = (ran / "ledger.jsonl").read_bytes().splitlines(keepends=True)
+    changed = []
+    for place, line in enumerate(entries):
+        before, after = entries[:place], entries[place + 1 :]
+        middle = len(line) // 2
+        flipped = line[:middle] + bytes([line[middle] ^ 1]) + line[middle + 1 :]
+        changed += [[*before, *after], [*before, line, line, *after], [*before, flipped, *after]]
+        if after:
+            changed.append([*before, after[0], line, *after[1:]])
+    found = [_remade(ran, "ledger.jsonl", b"".join(each)) for each in changed]
+    spec = (ran / "spec.json").read_bytes()
+    found += [_remade(ran, "spec.json", spec[:n] + bytes([spec[n] ^ 1]) + spec[n + 1 :]) for n in (40, 900)]
+    assert len(found) == 4 * len(entries) + 1
+    assert all(found)
+
+
+def _remade(folder, name, data):
+    """Put other bytes into a file, make the manifest anew, say what is wrong, and put all back."""
+    kept = {path: (folder / path).read_bytes() for path in (name, manifest.MANIFEST)}
+    (folder / name).write_bytes(data)
+    (folder / manifest.MANIFEST).unlink()
+    pack.put(folder / manifest.MANIFEST, manifest.manifest(folder))
+    mismatches = [each for each in verify(folder).mismatches if each.file != manifest.MANIFEST]
+    for path, before in kept.items():
+        (folder / path).write_bytes(before)
+    return mismatches
+
+
 def test_entries_cut_off_the_ledger_are_missed(ran):
     lines = (ran / "ledger.jsonl").read_bytes().splitlines(keepends=True)
     (ran / "ledger.jsonl").write_bytes(b"".join(lines[:-1]))

@@ -232,6 +232,42 @@ def test_conversations_take_data_that_belong_together(suite):
     assert "takes a dataset that says which samples belong together; give it `clusters=`" in suite.run().words
 
 
+@pytest.mark.parametrize("isolation", ["none", "process"])
+def test_a_chat_of_the_buyer_s_own_gets_the_session_s_messages(suite, isolation):
+    suite.conftest(f"""
+        def chat(conversations):
+            roles = [[each["role"] for each in said] for said in conversations]
+            assert all(told == ["user", "assistant"] * (len(told) // 2) + ["user"] for told in roles)
+            return [f"answer {{len(told) // 2}}" for told in roles]
+
+        @pytest.hookimpl(optionalhook=True)
+        def pytest_procure_candidates():
+            return [Candidate("own", backend=chat, isolation={isolation!r})]
+
+        @pytest.hookimpl(optionalhook=True)
+        def pytest_procure_datasets():
+            texts = [f"question {{k}}" for k in range(90)]
+            return {{"talks": lambda: Dataset.from_arrays(
+                "talks", inputs=texts, references=[f"answer {{k % 3}}" for k in range(90)],
+                clusters=[k // 3 for k in range(90)],
+            )}}
+    """)
+    suite.tests("""
+        @pytest.mark.scenario("sessions", starts=500, turns=3, count=30, conversations=True, history=True)
+        @pytest.mark.bar("accuracy", at_least=0.5)
+        def test_it(procure):
+            assert procure.run().error_rate <= 0.2
+    """)
+    ended = suite.run("--procure-report")
+    (result,) = ended.results.values()
+    (run,) = result["runs"]
+    assert (run["ok"], run["requests"]) == (90, 90)
+    assert "each sent with the questions and answers before it" in run["label"]
+    assert run["conditions"]["carried"].startswith("the questions before it")
+    (quality,) = [each for each in result["findings"] if each["metric"] == "accuracy"]
+    assert "100 %" in quality["sentence"]
+
+
 def test_a_plan_asks_for_a_longer_trace(suite):
     suite.offers(good=1.0)
     suite.write("monday.jsonl", "".join(f"{k / 100}\n" for k in range(100)))

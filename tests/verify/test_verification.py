@@ -2,6 +2,8 @@
 
 import json
 import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -12,7 +14,6 @@ from pytest_procure.evidence.logs import load, save
 from pytest_procure.evidence.plain import dumps
 from pytest_procure.report.html import render
 from pytest_procure.verify import verify
-from pytest_procure.verify.recomputing import Pack
 
 
 def edit(folder, path, change):
@@ -46,8 +47,20 @@ def test_every_kind_of_test_is_judged_again_to_the_same_record(signed):
     assert dumps(found.record) == (signed / "verdict.json").read_text()
 
 
-def test_the_same_rows_give_the_same_bytes_of_the_verdict(signed):
-    assert dumps(Pack(signed).recompute().record) == dumps(Pack(signed).recompute().record)
+def test_the_same_rows_give_the_same_bytes_of_the_verdict_in_any_process(signed):
+    """Not by the seed of hashes, the time zone, the language, the width of a terminal, or the clock."""
+    code = (
+        "import sys, time; from pathlib import Path; time.time = lambda: 0.0\n"
+        "from pytest_procure.evidence.plain import dumps\n"
+        "from pytest_procure.verify.recomputing import Pack\n"
+        "sys.stdout.write(dumps(Pack(Path(sys.argv[1])).recompute().record))"
+    )
+    odd = {"PYTHONHASHSEED": "7", "TZ": "Asia/Kathmandu", "LC_ALL": "tr_TR.UTF-8", "COLUMNS": "40"}
+    environment = os.environ | odd | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    made = subprocess.run(
+        [sys.executable, "-c", code, str(signed)], env=environment, capture_output=True, check=True
+    )
+    assert made.stdout == (signed / "verdict.json").read_bytes()
 
 
 def test_a_changed_number_of_the_verdict_is_named_with_what_the_rows_give(copied, resealed):

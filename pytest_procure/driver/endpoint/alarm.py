@@ -21,7 +21,8 @@ class _Setting(ctypes.Structure):
 class Alarm:
     """A Linux timerfd: readable from a given time of `perf_counter_ns` on.
 
-    Python has it from 3.13 on; before, the same calls go through ctypes.
+    To be watched for the edge: each setting makes it readable anew, and nobody has to read it. Python has it
+    from 3.13 on; before, the same calls go through ctypes.
     """
 
     def __init__(self) -> None:
@@ -40,13 +41,6 @@ class Alarm:
         value = self._setting.value
         value.tv_sec, value.tv_nsec = divmod(max(due, 1), 1_000_000_000)
         self._libc.timerfd_settime(self.fd, _ABSOLUTE, self._at, None)
-
-    def silence(self) -> None:
-        """Read the ring, so that the next one is seen."""
-        try:
-            os.read(self.fd, 8)
-        except BlockingIOError:
-            return
 
     def close(self) -> None:
         """Release it."""

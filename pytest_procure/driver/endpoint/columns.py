@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import mmap
 import os
+import struct
 from collections.abc import Iterator
 from typing import Literal
 
@@ -17,13 +18,12 @@ Code = Literal["q", "i", "I", "H", "B"]
 LAYOUT: dict[str, tuple[Code, int, int]] = {
     "scheduled": ("q", 8, -1),  # ns from the origin; -1: not known yet, as it follows from an answer
     "sent": ("q", 8, -1),  # ns from the origin, the first attempt
-    "lag": ("q", 8, -1),  # ns from when a connection was free and the query was due
     "headers": ("q", 8, -1),  # ns from the origin, the last attempt, like all below
     "ended": ("q", 8, -1),  # last byte, or when it was given up
-    "token_start": ("q", 8, 0),  # in the store of token times
-    "output_start": ("q", 8, 0),  # in the store of outputs
-    "item": ("i", 4, 0),  # which body it sends
-    "output_size": ("i", 4, 0),
+    "output_start": ("q", 8, 0),  # in the store of outputs, each of which begins with its `SIZE`
+    "item": ("q", 8, 0),  # which body it sends
+    "token_start": ("I", 4, 0),  # in the store of token times
+    "lag": ("I", 4, 0),  # ns from when a connection was free and the query was due, at most `MOST_LAG`
     "chunks": ("i", 4, -1),  # events with tokens, so also token times; -1: no stream
     "input_tokens": ("i", 4, -1),
     "output_tokens": ("i", 4, -1),
@@ -35,6 +35,10 @@ LAYOUT: dict[str, tuple[Code, int, int]] = {
     "retries": ("B", 1, 0),
     "good": ("B", 1, 0),  # 1: answered and read
 }
+#: Most ns that a lag can tell, 4.29 s; and most token times of one store.
+MOST_LAG = MOST_TIMES = 2**32 - 1
+#: How many bytes an output has, before them.
+SIZE = struct.Struct("=I")
 #: For each load process: begun (of sessions, how many), ended, time of the last end (absolute ns).
 CONTROL = 3
 
@@ -68,10 +72,11 @@ def shared(name: str, length: int = 0) -> int:
     return descriptor
 
 
-def mapped(descriptor: int) -> mmap.mmap | None:
-    """Map all of it; None where it is empty."""
+def mapped(descriptor: int, *, at_once: bool = False) -> mmap.mmap | None:
+    """Map all of it; None where it is empty. `at_once`: so that no first touch of a page waits for one."""
     length = os.fstat(descriptor).st_size
-    return mmap.mmap(descriptor, length) if length else None
+    flags = mmap.MAP_SHARED | (mmap.MAP_POPULATE if at_once else 0)
+    return mmap.mmap(descriptor, length, flags=flags) if length else None
 
 
 def _padded(length: int) -> int:

@@ -1,4 +1,4 @@
-"""One kept-alive HTTP/1.1 connection: sends prepared bytes, takes an answer apart, stamps what arrives.
+"""One kept-alive HTTP/1.1 connection: sends prepared bytes, stamps what arrives.
 
 One stamp a read, because what one read brings has arrived together. Bytes are only collected here; what they
 say is read later, when nothing waits to be stamped.
@@ -6,205 +6,205 @@ say is read later, when nothing waits to be stamped.
 
 from __future__ import annotations
 
-import asyncio
 import socket
+import ssl
 import struct
 import time
 from typing import TYPE_CHECKING
 
-import httptools
-
 from pytest_procure.backends.endpoints.failure import Failure
 from pytest_procure.backends.endpoints.target import MOST_BODY, MOST_HEAD
+
+from .loop import IN, OUT, Loop
+from .message import END, Message, known, learn
 
 if TYPE_CHECKING:  # a connection belongs to a load: the import at run time goes the other way
     from .load import Load
 
-#: Fields of an answer's head that matter, by what they are called here.
-WANTED = {
-    b"content-type": "type",
-    b"content-encoding": "encoding",
-    b"content-length": "length",
-    b"transfer-encoding": "transfer",
-    b"retry-after": "retry_after",
-    b"location": "location",
-    b"server": "server",
-    b"via": "via",
-    b"x-served-by": "x-served-by",
-    b"x-model-version": "x-model-version",
-    b"openai-version": "openai-version",
-    b"openai-processing-ms": "",
-}
-_MOST_NAMES = 1000
+#: Most bytes of one read.
+_READ = 64 << 10
 #: The head of Linux's `struct tcp_info`: its state, and at byte 24 the segments sent and not acknowledged.
 _TCP_INFO = struct.Struct("=B23xI")
 _TCP_CLOSE = 7
-#: Spellings seen -> WANTED: lower-casing each of twenty fields costs more than all the rest of a head.
-_spellings: dict[bytes, str] = {}
+_WANTS = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
 
 now = time.perf_counter_ns
 
 
-class Connection(asyncio.Protocol):
+class Connection:
     """A connection of a load process. At most one query is on its way on it."""
 
     __slots__ = (
-        "answers",
-        "buffered",
+        "_is_fresh",
+        "_loop",
+        "_recv",
+        "_send",
+        "_socket",
+        "_unsent",
         "deadline",
-        "fields",
         "freed",
         "head_size",
-        "headers_at",
-        "in_head",
         "is_closed",
-        "is_keeping",
         "is_unread",
         "load",
-        "parser",
-        "parts",
+        "message",
         "query",
         "received",
-        "sizes",
+        "requests",
         "stamp",
-        "stamps",
-        "status",
-        "transport",
     )
 
-    def __init__(self, load: Load) -> None:
+    def __init__(self, load: Load, loop: Loop, connected: socket.socket) -> None:
+        """`connected`: that does not block."""
         self.load = load
-        self.parser = httptools.HttpResponseParser(self)
-        self.transport: asyncio.Transport | None = None
+        self.message = Message()
         self.is_closed = False
-        self.is_unread = False  # closed by a server that never took the last request
+        self.is_unread = False  # closed by a server that never took the last request, after it took others
+        self.requests = 0
         self.query = -1  # none is on its way
         self.deadline = 0
         self.freed = 0  # when it last became free
         self.stamp = 0
-        self._fresh()
+        self.received = self.head_size = 0
+        self._is_fresh = True
+        self._unsent = b""
+        self._loop = loop
+        self._socket = connected
+        # Looked up once.
+        self._recv, self._send = connected.recv, connected.send
+        loop.watch(connected.fileno(), self.readable)
 
-    def _fresh(self) -> None:
-        """Forget the last answer."""
-        self.parts: list[bytes] = []
-        self.stamps: list[int] = []
-        self.fields: dict[str, bytes] = {}
-        self.status = 0
-        self.headers_at = -1
-        self.in_head = True
-        self.head_size = 0
-        self.buffered = 0
-        self.received = 0
-        self.answers = 0
-        self.is_keeping = False
+    def send(self, data: bytes) -> None:
+        """Send the request of `query`."""
+        if not self._is_fresh:
+            self.message.fresh()
+            self.received = self.head_size = 0
+            self._is_fresh = True
+        self.requests += 1
+        try:
+            sent = self._send(data)
+        except _WANTS:
+            sent = 0
+        except OSError:
+            return  # it is broken: reading will say how
+        if sent < len(data):
+            self._is_fresh = False
+            self._unsent = data[sent:]
+            self._loop.watch(self._socket.fileno(), self._writable, IN | OUT)
 
-    def send(self, query: int, data: bytes, deadline: int) -> None:
-        """Send a query's request."""
-        self._fresh()
-        self.query = query
-        self.deadline = deadline
-        assert self.transport is not None, "it is connected"
-        self.transport.write(data)
+    @property
+    def is_keeping(self) -> bool:
+        """Whether another request can be sent on it."""
+        return self.message.is_keeping and not self.is_closed and not self._unsent
 
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Note the transport."""
-        self.transport = transport  # type: ignore[assignment]  # TCP gives a transport that reads and writes
+    def readable(self) -> bool:
+        """Take what came; whether something did."""
+        try:
+            data = self._recv(_READ)
+        except _WANTS:
+            return False
+        except OSError:
+            self._ended(cleanly=False)
+            return False
+        self.stamp = stamp = now()
+        start, _, body = data.partition(END)
+        head = known.get(start)
+        if head is not None and len(body) == head.length and self._is_fresh and self.query >= 0:
+            self.load.whole(self, head, body, stamp)
+        elif data:
+            self._take(data)
+        else:
+            self._ended(cleanly=True)
+            return False
+        return True
 
-    def data_received(self, data: bytes) -> None:
-        """Take what came in one read."""
-        self.stamp = now()
+    def close(self) -> None:
+        """Close at once; nothing is asked of it any more."""
+        self.query = -1
+        if not self.is_closed:
+            self.is_closed = True
+            self._loop.close(self._socket)
+
+    def _writable(self) -> None:
+        """Send what is left, and look whether something came."""
+        try:
+            self._unsent = self._unsent[self._send(self._unsent) :]
+        except _WANTS:
+            pass
+        except OSError:
+            self._unsent = b""
+        if not self._unsent:
+            self._loop.watch(self._socket.fileno(), self.readable)
+        self.readable()
+
+    def _take(self, data: bytes) -> None:
         if self.query < 0:  # nobody asked
             self.load.unasked(self)
-            return
+        else:
+            self._take_apart(data)
+
+    def _take_apart(self, data: bytes) -> None:
+        """Any answer, as its bytes come."""
+        self._is_fresh = False
+        message = self.message
         self.received += len(data)
-        if self.in_head:
+        if message.in_head:
             self.head_size += len(data)
-        try:
-            self.parser.feed_data(data)
-        except httptools.HttpParserError as error:
-            self.load.broke(self, Failure.PROTOCOL, f"the answer is no HTTP: {error}")
-            return
-        if self.answers == 1:
+        trouble = message.feed(data, self.stamp)
+        if trouble:
+            self.load.broke(self, Failure.PROTOCOL, trouble)
+        elif message.answers == 1:
+            if self.received == len(data):
+                learn(data, message)
             self.load.answered(self)
-        elif self.answers > 1:
+        elif message.answers > 1:
             self.load.broke(self, Failure.PROTOCOL, "one request was answered more than once")
-        elif self.buffered > MOST_BODY:
+        elif message.buffered > MOST_BODY:
             self.load.broke(self, Failure.TOO_LARGE, f"the answer is longer than {MOST_BODY >> 20} MiB")
-        elif self.in_head and self.head_size > MOST_HEAD:
+        elif message.in_head and self.head_size > MOST_HEAD:
             self.load.broke(
                 self, Failure.TOO_LARGE, f"the answer's head is longer than {MOST_HEAD >> 10} KiB"
             )
 
-    def on_header(self, name: bytes, value: bytes) -> None:
-        """Keep the fields that matter."""
-        kind = _spellings.get(name)
-        if kind is None:
-            kind = WANTED.get(name.lower(), "")
-            if len(_spellings) < _MOST_NAMES:
-                _spellings[name] = kind
-        if kind:
-            self.fields[kind] = value
-
-    def on_headers_complete(self) -> None:
-        """Note the status; an interim answer (1xx) is none."""
-        self.status = self.parser.get_status_code()
-        self.headers_at = self.stamp
-        self.in_head = False
-
-    def on_body(self, body: bytes) -> None:
-        """Collect."""
-        self.buffered += len(body)
-        if self.buffered <= MOST_BODY:
-            self.parts.append(body)
-            self.stamps.append(self.stamp)
-
-    def on_message_complete(self) -> None:
-        """Count answers; whether the connection can be kept is known only now."""
-        if 100 <= self.status < 200:
-            self.in_head = True
-            self.fields.clear()
-            return
-        self.answers += 1
-        self.is_keeping = self.parser.should_keep_alive()
-
-    def eof_received(self) -> None:
-        """Look, before the socket is gone, whether the server had closed it when the request came.
-
-        Then the other end's kernel answers the request with a reset, behind the end or in place of it, or has
-        not acknowledged it yet. A server that took the request and closed afterwards is no such case.
-        """
-        if self.query >= 0 and not self.received and self.freed and self.transport is not None:
-            self.is_unread = _is_unread(self.transport.get_extra_info("socket"))
-
-    def connection_lost(self, exc: Exception | None) -> None:
+    def _ended(self, *, cleanly: bool) -> None:
         """Judge what the end of the connection means."""
+        if self.query >= 0 and not self.received and self.requests > 1:
+            self.is_unread = not cleanly or _is_unread(self._socket)
         self.is_closed = True
+        self._loop.close(self._socket)
         self.stamp = now()
+        message = self.message
         if self.query < 0:
             self.load.lost(self)
-            return
-        if isinstance(exc, ConnectionResetError) and not self.received and self.freed:
-            self.is_unread = True
-        has_end = "length" in self.fields or "transfer" in self.fields
-        if exc is None and not self.in_head and not has_end:
+        elif cleanly and not message.in_head and not message.has_end:
             self.load.answered(self)  # it lasted as long as the connection
-        elif self.in_head:
+        elif message.in_head:
             when = "before" if not self.received else "in"
             self.load.broke(self, Failure.RESET, f"the connection was closed {when} the answer's head")
         else:
             self.load.cut(self)
 
-    def close(self) -> None:
-        """Close at once; nothing is asked of it any more."""
-        self.query = -1
-        if self.transport is not None and not self.is_closed:
-            self.transport.abort()
+
+class SecureConnection(Connection):
+    """The same over TLS, whose records may lie here where the kernel no longer tells of them."""
+
+    __slots__ = ()
+
+    def readable(self) -> bool:
+        """Take what came, record behind record, until there is no more."""
+        while not self.is_closed and super().readable():
+            pass
+        return False
 
 
-def _is_unread(open_socket: socket.socket) -> bool:
-    """Whether bytes were sent that the other end's kernel has not taken (Linux)."""
+def _is_unread(ended: socket.socket) -> bool:
+    """Whether a server had closed a socket when the request came (Linux).
+
+    Then its kernel answers the request with a reset, behind the end or in place of it, or has not
+    acknowledged it yet. A server that took the request and closed afterwards is no such case.
+    """
     if not hasattr(socket, "TCP_INFO"):
         return False
-    told = open_socket.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _TCP_INFO.size)
+    told = ended.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _TCP_INFO.size)
     state, unacknowledged = _TCP_INFO.unpack(told)
     return bool(state == _TCP_CLOSE or unacknowledged)

@@ -26,12 +26,16 @@ class Copy:
         about = journal.about | {"in_turns": False, "by_load_processes": True, "paced": plan.is_paced}
         queries = plan.queries
         memory = replace(journal, about=about).open(queries, plan.order, _due(plan, slice(None)))
-        memory[1 + 2 * queries : 1 + 3 * queries] = np.arange(1, queries + 1)
         self._origin = memory[:1]
         self._started, self._completed = memory[1 : 1 + queries], memory[1 + queries : 1 + 2 * queries]
         self._schedule = memory[-queries:]
+        self._path = journal.path
         self._plan = plan
         self._first = 0  # all queries before it are copied as they ended
+
+    def forget(self) -> None:
+        """Remove the file: the run never began."""
+        self._path.unlink(missing_ok=True)
 
     def begin(self, origin: int) -> None:
         """Note the first scheduled time."""

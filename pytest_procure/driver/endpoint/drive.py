@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from pytest_procure.backends.endpoints.target import refuse_proxy
 from pytest_procure.backends.protocol import LoadedEndpoint
 from pytest_procure.driver.audit import Worked
@@ -16,7 +18,7 @@ from pytest_procure.driver.pull import Run
 from pytest_procure.driver.readings import Readings
 from pytest_procure.driver.source import SampleSource
 from pytest_procure.driver.watch import Progress
-from pytest_procure.errors import DataError
+from pytest_procure.errors import DataError, ProvisionError
 from pytest_procure.scenarios import Scenario, repeat_share
 from pytest_procure.telemetry.sampling import Probe, Sampler, sampling
 
@@ -103,6 +105,11 @@ def drive(  # noqa: PLR0913 - who is driven, over what, and who looks on
         crew = Crew(plan.asked(), plan.descriptors)
         try:
             window = _open(plan, crew, wall_limit, _Looks(plan, progress, copy, host), probes)
+        except ProvisionError:
+            if copy is not None:
+                copy.forget()
+            raise
+        else:
             return _run(plan, crew, window, limits, host)
         finally:
             crew.close()
@@ -116,7 +123,9 @@ def _open(plan: Plan, crew: Crew, wall_limit: int, looks: _Looks, probes: Sequen
     begun = time.perf_counter_ns()
     try:
         if not crew.wait(
-            "ready", poll=0.1, keep_on=lambda: time.perf_counter_ns() < wall_limit and not looks.host.ended()
+            "ready",
+            poll=0.1,
+            keep_on=lambda: time.perf_counter_ns() < wall_limit and not looks.host.ended(),
         ):
             crew.check_ready()
             window.stopped = looks.host.ended() or (
@@ -206,7 +215,7 @@ def _conditions(plan: Plan, crew: Crew, reports: list[dict[str, Any]]) -> dict[s
             seen.setdefault(name, set()).update(values)
     return plan.scenario.conditions() | {
         "queries": None if plan.by_duration else plan.queries,
-        "items": len(set(plan.order.tolist())),
+        "items": int(np.count_nonzero(np.bincount(plan.order))),
         "inputs": "requests prepared before the run, of later turns when they were sent"
         if plan.scenario.history
         else "requests prepared before the run",

@@ -10,16 +10,18 @@ keeps up, on at most `connections` connections.
 
 from __future__ import annotations
 
-import asyncio
 import heapq
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from pytest_procure.backends.endpoints.failure import Failure
 
 from .alarm import Alarm
-from .columns import Columns
+from .columns import MOST_LAG, Columns
 from .connection import Connection, now
+from .loop import EDGE, Loop
+from .message import Head
+from .pool import Dial, Pool
 from .retry import is_retried, pause_ns, told
 from .settle import Settler
 from .traffic import Traffic
@@ -41,28 +43,26 @@ class Load:
         columns: Columns,
         settler: Settler,
         requests: Sequence[tuple[bytes, bytes]],
-        connect: Callable[[Load], asyncio.Future[object]],
+        dial: Dial,
+        loop: Loop,
         control: memoryview,
     ) -> None:
         self.traffic = traffic
         self.columns = columns
         self.settler = settler
-        self.done = asyncio.Event()
+        self.is_over = False
         self.lateness: list[int] = []  # ns, of each sweep
-        self.opened = 0  # connections, in the window
         self.unasked_for = 0  # connections on which bytes came that nothing had asked for
         self.keeps = True  # the server keeps connections, as far as was seen
         self.resent = 0  # queries sent again, because the server closed a kept connection as they were sent
         self.pinned_ns = 0  # time in which queries waited because all connections were in use
         self.origin = 0
         self._requests = requests
-        self._connect = connect
         self._control = control
-        self._loop = asyncio.get_running_loop()
+        self._loop = loop
         self._alarm = Alarm()
-        self._all: set[Connection] = set()
-        self._free: list[Connection] = []
-        self._opening = 0
+        self.pool = Pool(self, dial, traffic.connections)
+        self._free = self.pool.free
         self._waiting: deque[int] = deque()
         self._later: list[tuple[int, int]] = []  # (absolute ns, query): retries, and who thinks
         self._next = traffic.first
@@ -71,10 +71,15 @@ class Load:
         self._until = _FOREVER
         self._sweep_due = 0
         self._settling = False
-        self._over = False
         self._ended = 0
         self._last_end = 0
         self._settled = 0  # of those ended, at the last sweep
+        self._keep = settler.waiting.append
+        self._kept = 0  # bytes of whole answers, since the last sweep
+        # Where whoever has an answer asks the next at once, as long as there is one.
+        is_eager = traffic.concurrency is not None and not traffic.think_ns and traffic.together == 1
+        self._eager_total = traffic.total if is_eager else 0
+        self._step, self._timeout = traffic.step, traffic.timeout_ns
         # Looked up once: a name in a dict costs as much as the store itself.
         self._sent = columns["sent"]
         self._scheduled = columns["scheduled"]
@@ -93,27 +98,25 @@ class Load:
         traffic = self.traffic
         if traffic.duration_ns is not None:
             self._until = origin + traffic.duration_ns
-        self._loop.add_reader(self._alarm.fd, self._rung)
+        self._loop.watch(self._alarm.fd, self._rung, EDGE)
         self._sweep_due = origin
         self._alarm.set(origin)
 
     def stop(self) -> None:
         """Give up what is under way: it stays without an answer."""
-        if self._over:
+        if self.is_over:
             return
-        self._over = True
+        self.is_over = True
+        self._eager_total = 0
         self._tell()
         if self.origin:
-            self._loop.remove_reader(self._alarm.fd)
-        for connection in [each for each in self._all if each.query >= 0]:
-            self._all.discard(connection)
-            connection.close()
-        self.done.set()
+            self._loop.forget(self._alarm.fd)
+        for connection in [each for each in self.pool.every if each.query >= 0]:
+            self.pool.drop(connection)
 
     def _rung(self) -> None:
         """Do what is due: send, expire, and set the alarm again."""
-        self._alarm.silence()
-        if self._over:
+        if self.is_over:
             return
         stamp = now()
         traffic = self.traffic
@@ -129,6 +132,8 @@ class Load:
             self.lateness.append(stamp - self._sweep_due)
             self._sweep(stamp)
             self._sweep_due = stamp + _SWEEP_NS
+            self.settler.hold(self._kept)
+            self._kept = 0
             is_calm = self._ended - self._settled < _CALM
             self._settled = self._ended
             if not self._settling and (is_calm or self.settler.is_full):
@@ -156,7 +161,7 @@ class Load:
     def _take(self, stamp: int) -> None:
         """Closed loop: take the next query, if there is one and time is left."""
         query = self._next
-        if query >= self.traffic.total or stamp >= self._until or self._over:
+        if query >= self.traffic.total or stamp >= self._until or self.is_over:
             return
         self._next = query + self.traffic.step
         together = self._missing = self.traffic.together
@@ -182,14 +187,44 @@ class Load:
         stamp = now()
         if self._sent[query] < 0:
             self._sent[query] = stamp - self.origin
-            self._lag[query] = stamp - could if stamp > could else 0
-        connection.send(query, data, deadline)
+            self._lag[query] = min(stamp - could, MOST_LAG) if stamp > could else 0
+        connection.query, connection.deadline = query, deadline
+        connection.send(data)
 
     # What connections tell
 
     def answered(self, connection: Connection) -> None:
         """An answer has come to its end."""
         self._take_over(connection, cut=False)
+
+    def whole(self, connection: Connection, head: Head, body: bytes, stamp: int) -> None:
+        """An answer has come in one read, with a head as it came before; what it says is read later."""
+        query, since = connection.query, stamp - self.origin
+        self._ends[query] = since
+        self._keep((query, head, body, stamp))
+        self._kept += head.length
+        following = self._next
+        if following < self._eager_total and stamp < self._until and not self._waiting:
+            # What `_freed`, `_concluded`, `_take` and `_send` come to where a closed loop goes on: at the
+            # highest rates half of the time would go into calling them.
+            self._next = following + self._step
+            self._ended += 1
+            self._last_end = stamp
+            self._scheduled[following] = since
+            connection.query, connection.deadline = following, stamp + self._timeout
+            before, behind = self._requests[self._items[following]]
+            request = b"%s%d.0%s" % (before, following, behind)
+            sent = now()
+            self._sent[following] = sent - self.origin
+            lag = sent - stamp
+            self._lag[following] = lag if lag < MOST_LAG else MOST_LAG  # noqa: FURB136 - a call costs more
+            connection.send(request)
+            return
+        connection.query = -1
+        self._let_go(connection, stamp)
+        self._concluded(query, stamp)
+        if not self._under_way:
+            self._check_over()
 
     def cut(self, connection: Connection) -> None:
         """The connection was closed in the middle of an answer's body."""
@@ -199,10 +234,10 @@ class Load:
         """There is no answer, and the connection is of no use any more."""
         query, stamp = connection.query, connection.stamp
         self._received[query] += connection.received
-        connection.close()
-        self._all.discard(connection)
-        if connection.is_unread:  # it was never taken, on a connection that was to be kept; latency runs on
-            self.resent, self.keeps = self.resent + 1, False
+        self.pool.drop(connection)
+        if connection.is_unread:  # it was never taken; latency runs on
+            self.resent += 1
+            self.keep_none()
             self._waiting.appendleft(query)
         elif failure is not Failure.RESET or not self._retry(query, stamp, None):
             self._fail(query, failure, text, stamp)
@@ -212,43 +247,52 @@ class Load:
     def unasked(self, connection: Connection) -> None:
         """Bytes came on a connection that nothing was asked on: it cannot be trusted."""
         self.unasked_for += 1
-        connection.close()
-        self.lost(connection)
+        self.pool.drop(connection)
 
     def lost(self, connection: Connection) -> None:
         """A connection was closed while nothing was under way on it."""
-        self._all.discard(connection)
-        if connection in self._free:
-            self._free.remove(connection)
-        if connection.freed and connection.stamp - connection.freed < _AT_ONCE_NS:
-            self.keeps = False
+        self.pool.drop(connection)
+        if connection.requests and connection.stamp - connection.freed < _AT_ONCE_NS:
+            self.keep_none()
+
+    def keep_none(self) -> None:
+        """Send each request on a connection of its own from now on."""
+        self.keeps = False
+        self._eager_total = 0
 
     def _take_over(self, connection: Connection, *, cut: bool) -> None:
         query, stamp = connection.query, connection.stamp
         self._received[query] += connection.received
-        self._headers[query] = connection.headers_at - self.origin
-        keeping = connection.is_keeping and not cut and not connection.is_closed
-        status = connection.status
+        message = connection.message
+        self._headers[query] = message.headers_at - self.origin
+        keeping, status = connection.is_keeping and not cut, message.status
         retried = (
             (cut or is_retried(status))
             and self.traffic.retries > 0
-            and self._retry(query, stamp, connection.fields.get("retry_after"))
+            and self._retry(query, stamp, message.fields.get("retry_after"))
         )
         if not retried:
             self._ends[query] = stamp - self.origin
-            answer = (query, status, connection.fields, connection.parts, connection.stamps, cut)
-            self.settler.add(answer, connection.buffered)
+            answer = (query, status, message.fields, message.parts, message.stamps, cut)
+            self.settler.add(answer, message.buffered)
         connection.query = -1
-        if keeping and self.keeps:
-            self._freed(connection, stamp)
+        if keeping:
+            self._let_go(connection, stamp)
         else:
-            connection.close()
-            self._all.discard(connection)
+            self.pool.drop(connection)
             self._open()
         if not retried:
             self._concluded(query, stamp)
         if not self._under_way:
             self._check_over()
+
+    def _let_go(self, connection: Connection, stamp: int) -> None:
+        """Take the next query on a connection that has answered, if the server is to be believed."""
+        if self.keeps:
+            self._freed(connection, stamp)
+        else:
+            self.pool.drop(connection)
+            self._open()
 
     def _freed(self, connection: Connection, stamp: int) -> None:
         connection.freed = stamp
@@ -261,7 +305,7 @@ class Load:
         """Read some of the answers; more, when too many wait, as soon as what has arrived is stamped."""
         self._settling = self.settler.some()
         if self._settling:
-            self._loop.call_soon(self._settle)
+            self._loop.soon(self._settle)
 
     # How a query ends
 
@@ -270,7 +314,7 @@ class Load:
         tried = self._retries[query]
         deadline = self.origin + self._scheduled[query] + self.traffic.timeout_ns
         pause = pause_ns(tried, None if after is None else after.decode("latin-1"))
-        if tried >= self.traffic.retries or stamp + pause >= deadline or self._over:
+        if tried >= self.traffic.retries or stamp + pause >= deadline or self.is_over:
             return False
         self._retries[query] = tried + 1
         heapq.heappush(self._later, (stamp + pause, query))
@@ -309,7 +353,7 @@ class Load:
             self._start(query, due)
 
     def _check_over(self) -> None:
-        if self._under_way or self._over:
+        if self._under_way or self.is_over:
             return
         closed = self.traffic.concurrency is not None
         more = self._next < self.traffic.total
@@ -320,11 +364,11 @@ class Load:
 
     def _sweep(self, stamp: int) -> None:
         """Give up what is past its deadline, on connections and in the queue."""
-        for connection in [each for each in self._all if each.query >= 0 and each.deadline <= stamp]:
+        under_way = [each for each in self.pool.every if each.query >= 0]
+        for connection in [each for each in under_way if each.deadline <= stamp]:
             query = connection.query
             self._received[query] += connection.received
-            self._all.discard(connection)
-            connection.close()
+            self.pool.drop(connection)
             self._fail(query, Failure.TIMEOUT, "no answer before the time-out", stamp)
         waiting, timeout = self._waiting, self.traffic.timeout_ns
         while waiting and self.origin + self._scheduled[waiting[0]] + timeout <= stamp:
@@ -333,7 +377,7 @@ class Load:
             self._fail(query, Failure.UNSENT if self._sent[query] < 0 else Failure.TIMEOUT, text, stamp)
         if waiting:
             self._open()
-            if len(self._all) >= self.traffic.connections:
+            if self.pool.is_full:
                 self.pinned_ns += _SWEEP_NS
         self._tell()
 
@@ -343,56 +387,24 @@ class Load:
 
     # Connections
 
-    @property
-    def connections(self) -> int:
-        """How many are open."""
-        return len(self._all)
-
-    async def warm(self, connections: int) -> None:
-        """Open connections before the window, until there are this many. Raises what connecting raises."""
-        while len(self._all) < min(connections, self.traffic.connections):
-            connection = await self._connect(self)
-            assert isinstance(connection, Connection), "the factory makes them"
-            self._all.add(connection)
-            self._free.append(connection)
-
-    def adopt(self, other: Load) -> None:
-        """Take over the free connections of a load that is over, and what it saw of them."""
-        self.keeps = other.keeps
-        for connection in other._free:
-            connection.load = self
-            connection.freed = 0
-            self._all.add(connection)
-            self._free.append(connection)
-        other._all.clear()
-        other._free.clear()
-
     def _open(self) -> None:
         """Open connections for those that wait, as far as the limit allows."""
-        while self._opening < len(self._waiting) and (
-            len(self._all) + self._opening < self.traffic.connections and not self._over
-        ):
-            self._opening += 1
-            self.opened += 1
-            self._connect(self).add_done_callback(self._is_open)
+        if not self.is_over:
+            self.pool.open_for(len(self._waiting), self._is_open)
 
-    def _is_open(self, connecting: asyncio.Future[object]) -> None:
-        self._opening -= 1
-        error = None if connecting.cancelled() else connecting.exception()
+    def _is_open(self, connection: Connection | OSError) -> None:
         stamp = now()
-        if error is None and not connecting.cancelled():
-            connection = connecting.result()
-            assert isinstance(connection, Connection), "the factory makes them"
-            if self._over or connection.is_closed:
+        if isinstance(connection, Connection):
+            if self.is_over or connection.is_closed:
                 connection.close()
                 self._open()
                 return
-            self._all.add(connection)
+            self.pool.every.add(connection)
             self._freed(connection, stamp)
             return
-        if self._waiting and not self._over:
+        if self._waiting and not self.is_over:
             query = self._waiting.popleft()
-            failure, text = told(error)
+            failure, text = told(connection)
             if not self._retry(query, stamp, None):
                 self._fail(query, failure, text, stamp)
             self._open()

@@ -18,7 +18,9 @@ from numpy.typing import NDArray
 from pytest_procure.backends.endpoints.failure import UNANSWERED, Failure, line
 from pytest_procure.driver.log import Int64, RequestLog, Status, Wire
 
-from .plan import Plan, array_of
+from .columns import SIZE
+from .plan import Plan
+from .stores import Rows, Stores
 
 _STATUS = np.full(max(Failure) + 1, Status.ERROR, dtype=np.uint8)
 _STATUS[[Failure.NONE, Failure.UNSENT]] = Status.LOST
@@ -33,33 +35,34 @@ def request_log(plan: Plan, texts: Sequence[Sequence[str]], stopped: str, window
     # As they stand, the shared columns themselves become the log's, so that nothing is there twice.
     order = _in_order(plan, plan.table)
     columns = plan.table if order is None else {name: column[order] for name, column in plan.table.items()}
-    rows = np.arange(plan.rows, dtype=np.int64) if order is None else order
+    rows = Rows(plan, order)
     scheduled, sent, ended = (columns[name] for name in ("scheduled", "sent", "ended"))
     if not plan.is_paced:  # what never became due has waited since the last that did
         scheduled = np.maximum.accumulate(np.maximum(scheduled, 0))
     good = columns["good"] == 1
-    status = np.where(good, np.uint8(Status.OK), _STATUS[columns["failure"]])
-    base = sent if plan.scenario.name == "offline" else scheduled
-    status[good & (ended - base > plan.scenario.timeout.ns)] = Status.TIMEOUT
     answers, unread = _answers(plan, columns, rows, good)
+    status = np.where(good, np.uint8(Status.OK), _STATUS[columns["failure"]])
     for place, trouble in unread.items():
         status[place] = Status.ERROR if trouble else Status.EMPTY
-    errors = _errors(plan, columns, rows, texts) | {at: text for at, text in unread.items() if text}
+    base = sent if plan.scenario.name == "offline" else scheduled
+    status[good & (ended - base > plan.scenario.timeout.ns)] = Status.TIMEOUT
+    errors = _errors(columns, rows, texts) | {at: text for at, text in unread.items() if text}
     per = plan.scenario.samples_per_query
     if per > 1:
         scheduled, sent, ended = _together(scheduled, sent, ended, per)
         status = _worst(status, per)
         errors = {place // per: errors[place] for place in sorted(errors, reverse=True)}
-    output_tokens = columns["output_tokens"].astype(np.int64)
-    input_tokens = columns["input_tokens"].astype(np.int64)
+    output_tokens, input_tokens = columns["output_tokens"], columns["input_tokens"]
+    batch = np.arange(len(sent), dtype=np.int32)
+    batch[sent < 0] = -1
     last = int(ended.max(initial=0))
     return RequestLog(
         scheduled=scheduled,
         started=sent,
         completed=ended,
         status=status,
-        batch=np.where(sent >= 0, np.arange(len(sent)), -1).astype(np.int32),
-        samples=plan.order[rows],
+        batch=batch,
+        samples=plan.order if order is None else plan.order[order],
         answers=answers,
         samples_per_query=per,
         input_tokens=input_tokens if (input_tokens >= 0).any() else None,
@@ -76,6 +79,8 @@ def _in_order(plan: Plan, columns: dict[str, Any]) -> Int64 | None:
     if plan.is_paced:
         return None
     due = columns["scheduled"]
+    if due[0] >= 0 and (due[1:] >= due[:-1]).all():
+        return None
     rows: Int64 = np.argsort(np.where(due >= 0, due, np.iinfo(np.int64).max), kind="stable").astype(np.int64)
     return rows[due[rows] >= 0] if plan.by_duration else rows
 
@@ -100,51 +105,67 @@ def _worst(status: NDArray[np.uint8], per: int) -> NDArray[np.uint8]:
 
 
 def _answers(
-    plan: Plan, columns: dict[str, Any], rows: Int64, good: NDArray[np.bool_]
+    plan: Plan, columns: dict[str, Any], rows: Rows, good: NDArray[np.bool_]
 ) -> tuple[list[Any], dict[int, str]]:
-    """Make outputs of what was read; of which rows none could be made, and why ("": there is nothing)."""
-    stores = [array_of(store, "u1") for store in plan.output_stores]
-    answers: list[Any] = [None] * len(rows)
+    """Read the outputs; those that a process which was killed has not written out are no longer `good`.
+
+    With them goes of which rows no output could be made, and why ("": there is nothing).
+    """
+    stores = Stores(plan.output_stores, "u1")
+    answers: list[Any] = [None] * rows.count
     unread: dict[int, str] = {}
-    starts, sizes = columns["output_start"], columns["output_size"]
-    owners = plan.process_of(rows)
-    for place in np.flatnonzero(good).tolist():
-        first, size = int(starts[place]), int(sizes[place])
-        data = stores[owners[place]][first : first + size].tobytes()
-        try:
-            answers[place] = plan.output(data)
-        except Exception as error:  # noqa: BLE001 - the buyer's own `decode=` may raise anything
-            unread[place] = line(f"decoding its answer raised {type(error).__name__}: {error}")
-            continue
-        if answers[place] is None:
-            unread[place] = ""
+    starts = columns["output_start"]
+    needed = rows.needed_from(starts, good)
+    for number, piece in enumerate(rows.pieces()):
+        owners = rows.owners(piece)
+        for place in np.flatnonzero(good[piece]).tolist():
+            store, first = stores[owners[place]], int(starts[piece.start + place])
+            size = SIZE.unpack_from(store, first)[0] if first + SIZE.size <= len(store) else len(store)
+            first += SIZE.size
+            if first + size <= len(store):
+                at = piece.start + place
+                answers[at], trouble = _output(plan, store[first : first + size].tobytes())
+                if answers[at] is None:
+                    unread[at] = trouble
+            else:
+                good[piece.start + place] = False
+        stores.give_back_before(needed[number])
     return answers, unread
+
+
+def _output(plan: Plan, data: bytes) -> tuple[Any, str]:
+    """Make an output of what was kept of an answer, or say why that fails."""
+    try:
+        return plan.output(data), ""
+    except Exception as error:  # noqa: BLE001 - the buyer's own `decode=` may raise anything
+        return None, line(f"decoding its answer raised {type(error).__name__}: {error}")
 
 
 def _counted(count: Callable[[str], int] | None, answers: list[Any]) -> Int64:
     """Count the tokens of each output the buyer's way."""
+    if count is None:
+        return np.broadcast_to(np.int64(-1), len(answers))  # which takes no memory
     counted = np.full(len(answers), -1, dtype=np.int64)
-    if count is not None:
-        for place, answer in enumerate(answers):
-            if isinstance(answer, str):
-                counted[place] = count(answer)
+    for place, answer in enumerate(answers):
+        if isinstance(answer, str):
+            counted[place] = count(answer)
     return counted
 
 
-def _errors(
-    plan: Plan, columns: dict[str, Any], rows: Int64, texts: Sequence[Sequence[str]]
-) -> dict[int, str]:
+def _errors(columns: dict[str, Any], rows: Rows, texts: Sequence[Sequence[str]]) -> dict[int, str]:
     numbers = columns["text"]
-    owners = plan.process_of(rows)
     told = {}
-    for place in np.flatnonzero(numbers).tolist():
-        known = texts[owners[place]]
-        number = int(numbers[place])
-        told[place] = known[number - 1] if number <= len(known) else "its load process ended too soon to say"
+    for piece in rows.pieces():
+        owners = rows.owners(piece)
+        for place in np.flatnonzero(numbers[piece]).tolist():
+            known, number = texts[owners[place]], int(numbers[piece.start + place])
+            told[piece.start + place] = (
+                known[number - 1] if number <= len(known) else "its load process ended too soon to say"
+            )
     return told
 
 
-def _wire(plan: Plan, columns: dict[str, Any], rows: Int64, counted: Int64) -> Wire:
+def _wire(plan: Plan, columns: dict[str, Any], rows: Rows, counted: Int64) -> Wire:
     starts, times = _token_times(plan, columns, rows)
     failure = columns["failure"]
     return Wire(
@@ -162,16 +183,27 @@ def _wire(plan: Plan, columns: dict[str, Any], rows: Int64, counted: Int64) -> W
     )
 
 
-def _token_times(plan: Plan, columns: dict[str, Any], rows: Int64) -> tuple[Int64, Int64]:
+def _token_times(plan: Plan, columns: dict[str, Any], rows: Rows) -> tuple[Int64, Int64]:
     """Bring the stores of all load processes into one CSR layout, in send order."""
-    stores = [array_of(store, "q") for store in plan.token_stores]
-    bases = np.concatenate([[0], np.cumsum([len(store) for store in stores])]).astype(np.int64)
-    every: Int64 = np.concatenate(stores) if stores else np.empty(0, dtype=np.int64)
-    sizes = np.maximum(columns["chunks"], 0).astype(np.int64)
-    owners = plan.process_of(rows)
-    begins = columns["token_start"] + bases[owners]
-    # A process that was killed has rows whose tokens were never written out.
-    sizes[begins + sizes > bases[1:][owners]] = 0
-    starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    within = np.arange(int(starts[-1])) - np.repeat(starts[:-1], sizes)
-    return starts, every[np.repeat(begins, sizes) + within]
+    stores = Stores(plan.token_stores, "q")
+    begins, chunks = columns["token_start"], columns["chunks"]
+    starts: Int64 = np.zeros(rows.count + 1, dtype=np.int64)
+    for piece in rows.pieces():
+        sizes = np.maximum(chunks[piece], 0).astype(np.int64)
+        sizes[~stores.has(rows.owners(piece), begins[piece] + sizes)] = 0
+        starts[piece.start + 1 : piece.stop + 1] = sizes
+    np.cumsum(starts, out=starts)
+    times: Int64 = np.empty(int(starts[-1]), dtype=np.int64)
+    needed = rows.needed_from(begins, chunks > 0)
+    for number, piece in enumerate(rows.pieces()):
+        bounds = starts[piece.start : piece.stop + 1]
+        sizes = np.diff(bounds)
+        within = np.arange(int(bounds[-1] - bounds[0])) - np.repeat(bounds[:-1] - bounds[0], sizes)
+        places = np.repeat(begins[piece].astype(np.int64), sizes) + within
+        owners = np.repeat(rows.owners(piece), sizes)
+        into = times[bounds[0] : bounds[-1]]
+        for process in range(plan.processes):
+            own = owners == process
+            into[own] = stores[process][places[own]]
+        stores.give_back_before(needed[number])
+    return starts, times

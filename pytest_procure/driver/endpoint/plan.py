@@ -175,9 +175,12 @@ class Plan:
     def _prepare(self) -> None:
         for name, (_, _, nothing) in columns.LAYOUT.items():
             self.table[name][:] = nothing
+        # What both sides know lies in memory once.
         self.table["item"][:] = self.order
+        self.order = self.table["item"]
         if self.schedule is not None:
             self.table["scheduled"][:] = self.schedule
+            self.schedule = self.table["scheduled"]
         elif self.scenario.starts is not None:
             self.table["scheduled"][:: self.turns] = arrivals(self.scenario, sessions(self.scenario))
 

@@ -6,28 +6,24 @@ says `ready`, waits for `go`, runs its load, and says what it saw of itself. Whe
 
 from __future__ import annotations
 
-import asyncio
 import gc
 import json
 import mmap
 import os
 import signal
-import socket
-import ssl
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-
-import uvloop
 
 from pytest_procure.backends.endpoints.failure import line
 from pytest_procure.backends.endpoints.target import Target
 
 from . import columns
-from .connection import Connection
+from .alarm import Alarm
+from .dial import Dialler
 from .load import Load
+from .loop import EDGE, Loop
 from .settle import Settler
 from .talk import requests_of
 from .traffic import Traffic
@@ -35,48 +31,47 @@ from .traffic import Traffic
 _NOWHERE = "/dev/null"
 _MOST_WARM = 256
 #: After the warm-up: a server that closes connections as soon as it has answered is seen to do so.
-_IDLE_S = 0.03
+_IDLE_NS = 30_000_000
 
 
 def main() -> None:
     """Run as a process of its own."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that started this one
     asked = json.loads(sys.stdin.buffer.readline())
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(_run(asked))
+    _run(asked)
 
 
-async def _run(asked: dict[str, Any]) -> None:
+def _run(asked: dict[str, Any]) -> None:
     target = Target.of(asked["target"])
     rows = asked["rows"]
-    shared = columns.mapped(asked["columns"])
+    shared = columns.mapped(asked["columns"], at_once=True)
     control = columns.mapped(asked["control"])
     assert shared is not None, "there is at least one row"
     assert control is not None, "the same"
     table = columns.views(shared, rows)
     counters = memoryview(control).cast("q")[columns.CONTROL * asked["rank"] :][: columns.CONTROL]
     requests = _requests(target, asked)
-    loop = asyncio.get_running_loop()
+    loop = Loop()
     try:
-        connect, address = await _connector(target, asked["traffic"]["timeout_ns"] * 1e-9)
+        dial = Dialler(loop, target, asked["traffic"]["timeout_ns"])
     except OSError as error:
         _say({"failed": f"the host {target.host} cannot be found: {line(error.strerror or error)}"})
         return
     settler = Settler(target, table, 0, asked["token_store"], asked["output_store"], target.hidden())
     made, own = requests_of(asked, target, requests, table, settler)
-    load = Load(Traffic(**asked["traffic"]), own, settler, made, connect, counters)
-    commands = _Commands(load)
-    loop.add_reader(sys.stdin.fileno(), commands.read)
-    warmed = await _warm_up(load, target, asked, connect, requests)
+    load = Load(Traffic(**asked["traffic"]), own, settler, made, dial, loop, counters)
+    commands = _Commands(load, loop)
+    loop.watch(sys.stdin.fileno(), commands.read)
+    warmed = _warm_up(load, target, asked, (requests, dial, loop))
     gc.collect()
     gc.freeze()
     gc.disable()
-    _say({"ready": warmed | {"address": address}})
-    await commands.gone
+    _say({"ready": warmed | {"address": dial.address}})
+    loop.run(lambda: commands.have_come)
     cpu, delay, begun = time.process_time_ns(), _run_delay(), time.perf_counter_ns()
-    if not load.done.is_set():
+    if not load.is_over:
         load.begin(commands.origin)
-    await load.done.wait()
+    loop.run(lambda: load.is_over)
     ended = time.perf_counter_ns()
     cpu, delay = time.process_time_ns() - cpu, _run_delay() - delay
     _say({"over": True})
@@ -90,7 +85,7 @@ async def _run(asked: dict[str, Any]) -> None:
                 "cpu_ns": cpu,
                 "run_delay_ns": delay,
                 "lateness_ns": sorted(load.lateness),
-                "opened": load.opened,
+                "opened": load.pool.opened,
                 "unasked_for": load.unasked_for,
                 "keeps": load.keeps,
                 "resent": load.resent,
@@ -103,23 +98,26 @@ async def _run(asked: dict[str, Any]) -> None:
 class _Commands:
     """What comes on the input: `go TIME`, and its end."""
 
-    def __init__(self, load: Load) -> None:
+    def __init__(self, load: Load, loop: Loop) -> None:
         self._load = load
+        self._loop = loop
         self._text = b""
         self.origin = 0
-        self.gone: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    @property
+    def have_come(self) -> bool:
+        """Whether it was said when to begin, or there is nothing to wait for."""
+        return bool(self.origin) or self._load.is_over
 
     def read(self) -> None:
         """Read what is there."""
         data = os.read(sys.stdin.fileno(), 4096)
         self._text += data
         if not data:
-            asyncio.get_running_loop().remove_reader(sys.stdin.fileno())
+            self._loop.forget(sys.stdin.fileno())
             self._load.stop()
         elif self._text.endswith(b"\n"):
             self.origin = int(self._text.removeprefix(b"go "))
-        if not self.gone.done() and (not data or self.origin):
-            self.gone.set_result(None)
 
 
 def _requests(target: Target, asked: dict[str, Any]) -> list[tuple[bytes, bytes]]:
@@ -134,50 +132,18 @@ def _requests(target: Target, asked: dict[str, Any]) -> list[tuple[bytes, bytes]
     return made
 
 
-async def _connector(target: Target, patience: float) -> tuple[Callable[[Load], Any], str]:
-    """Find the host once, before the run; give what opens a connection to it, and the address."""
-    loop = asyncio.get_running_loop()
-    found = await loop.getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM)
-    addresses = list(dict.fromkeys(str(entry[4][0]) for entry in found))
-    context = ssl.create_default_context(cafile=target.ca or None) if target.scheme == "https" else None
-    if context is not None:
-        context.set_alpn_protocols(["http/1.1"])
-
-    async def reach(load: Load, address: str) -> Connection:
-        _, connection = await loop.create_connection(
-            lambda: Connection(load),
-            address,
-            target.port,
-            ssl=context,
-            server_hostname=target.host if context is not None else None,
-        )
-        return connection
-
-    async def opened(load: Load) -> Connection:
-        async with asyncio.timeout(patience):
-            for address in addresses[1:]:
-                try:
-                    return await reach(load, addresses[0])
-                except OSError:  # try another address, and stay with it
-                    addresses.remove(addresses[0])
-                    addresses[:] = [address, *(each for each in addresses if each != address)]
-            return await reach(load, addresses[0])
-
-    return (lambda load: loop.create_task(opened(load))), addresses[0]
-
-
-async def _warm_up(
+def _warm_up(
     load: Load,
     target: Target,
     asked: dict[str, Any],
-    connect: Callable[[Load], Any],
-    requests: list[tuple[bytes, bytes]],
+    means: tuple[list[tuple[bytes, bytes]], Dialler, Loop],
 ) -> dict[str, Any]:
     """Send requests that are not logged, from the order's end, and open the connections to begin with.
 
     An open loop begins with as many as Little's law asks for at the warm-up's own pace, and a half more.
     """
     items, traffic = asked["warmup_items"], load.traffic
+    requests, dial, loop = means
     calls = failures = 0
     wanted = 1 if traffic.concurrency is None else traffic.concurrency * traffic.together
     if items:
@@ -193,32 +159,37 @@ async def _warm_up(
             duration_ns=asked["warmup_ns"],
         )
         settler = Settler(target, table, 0, nowhere, nowhere)
-        first = Load(before, table, settler, requests, connect, memoryview(bytearray(24)).cast("q"))
-        if not load.done.is_set():
+        first = Load(before, table, settler, requests, dial, loop, memoryview(bytearray(24)).cast("q"))
+        if not load.is_over:
             first.begin(time.perf_counter_ns())
-            await _either(first.done, load.done)
-            await asyncio.sleep(_IDLE_S)
+            loop.run(lambda: first.is_over or load.is_over)
+            _stay_idle(loop, load)
         first.stop()
         settler.finish()
         os.close(nowhere)
         calls = sum(sent >= 0 for sent in table["sent"])
         failures = calls - sum(table["good"])
-        load.adopt(first)
+        load.pool.adopt(first.pool)
+        if not first.keeps:
+            load.keep_none()
         took = [ended - sent for ended, sent in zip(table["ended"], table["sent"], strict=True) if ended >= 0]
         if took and traffic.concurrency is None:
             wanted = int(1.5 * asked["rate"] * sum(took) / len(took) * 1e-9) + 4
     try:
-        await load.warm(min(wanted, _MOST_WARM if traffic.concurrency is None else wanted))
-    except (OSError, ssl.SSLError):
+        load.pool.warm(min(wanted, _MOST_WARM if traffic.concurrency is None else wanted), loop)
+    except OSError:
         failures += 1  # it will fail in the run, where it counts
-    return {"calls": calls, "failures": failures, "connections": load.connections}
+    return {"calls": calls, "failures": failures, "connections": len(load.pool.every)}
 
 
-async def _either(one: asyncio.Event, other: asyncio.Event) -> None:
-    waits = [asyncio.create_task(one.wait()), asyncio.create_task(other.wait())]
-    await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
-    for wait in waits:
-        wait.cancel()
+def _stay_idle(loop: Loop, load: Load) -> None:
+    """Let nothing be asked for a moment."""
+    alarm, rung = Alarm(), [False]
+    loop.watch(alarm.fd, lambda: rung.append(True), EDGE)
+    alarm.set(time.perf_counter_ns() + _IDLE_NS)
+    loop.run(lambda: rung[-1] or load.is_over)
+    loop.forget(alarm.fd)
+    alarm.close()
 
 
 def _scratch(items: list[int]) -> columns.Columns:

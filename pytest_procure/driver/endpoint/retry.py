@@ -31,11 +31,11 @@ def pause_ns(tried: int, after: str | None) -> int:
     return min(_FIRST_PAUSE_NS << min(tried, 8), _LONGEST_PAUSE_NS)
 
 
-def told(error: BaseException | None) -> tuple[Failure, str]:
+def told(error: OSError) -> tuple[Failure, str]:
     """Say why no connection came about."""
     if isinstance(error, ssl.SSLError):
         return Failure.TLS, line(f"no TLS connection: {error.reason or error}")
     if isinstance(error, TimeoutError):
         return Failure.CONNECT, "no connection before the time-out"
-    reason = getattr(error, "strerror", None) or type(error).__name__
+    reason = error.strerror or type(error).__name__
     return Failure.CONNECT, line(f"no connection: {reason}")

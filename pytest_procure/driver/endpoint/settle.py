@@ -20,7 +20,8 @@ from pytest_procure.backends.endpoints.openai_answers import error_text
 from pytest_procure.backends.endpoints.reading import Reading
 from pytest_procure.backends.endpoints.target import Target
 
-from .columns import Columns
+from .columns import MOST_TIMES, SIZE, Columns
+from .message import Head
 
 #: Events read in one piece: about 0.1 ms.
 _PIECE = 64
@@ -40,6 +41,8 @@ _MOST_SEEN = 20
 #: What came for a query: its number, the status, fields of the head, the body in parts with their stamps
 #: (absolute ns), and whether the connection was closed before the answer's end.
 Came = tuple[int, int, dict[str, bytes], list[bytes], list[int], bool]
+#: The same where it came in one read, HTTP 200, with a head that was known: number, head, body, stamp.
+CameWhole = tuple[int, Head, bytes, int]
 
 
 class Answer:
@@ -63,7 +66,7 @@ class Settler:
     output_store: int
     hidden: str = ""  # the secret: an answer that repeats it is recorded without
     heard: Callable[[int, bytes], None] | None = None  # is told each good answer's query and output
-    waiting: deque[Came] = field(default_factory=deque)
+    waiting: deque[Came | CameWhole] = field(default_factory=deque)
     texts: dict[str, int] = field(default_factory=dict)
     seen: dict[str, set[str]] = field(default_factory=dict)  # what servers say of themselves
     _times: array[int] = field(default_factory=lambda: array("q"))
@@ -76,31 +79,46 @@ class Settler:
     def add(self, came: Came, size: int) -> None:
         """Take an answer whose body has this size."""
         self.waiting.append(came)
-        self._held += size + _OF_AN_ANSWER + _OF_A_PART * len(came[3])
+        self._held += size + _OF_A_PART * len(came[3])
+
+    def hold(self, size: int) -> None:
+        """Count bytes of answers that were put among the waiting as they came, each with its stamp."""
+        self._held += size
 
     @property
     def is_full(self) -> bool:
         """Whether too much waits."""
-        return self._held > _MOST_HELD
+        return self._held + len(self.waiting) * _OF_AN_ANSWER > _MOST_HELD
 
     def some(self) -> bool:
-        """Do about 0.2 ms of work; whether more has to be done soon, because too much waits."""
+        """Do about 0.2 ms of work; whether more has to be done soon: too much waits, or somebody for it."""
         until = perf_counter_ns() + _PORTION_NS
         while self._under_way is not None or self.waiting:
             if self._under_way is not None:
                 if next(self._under_way, self) is self:
                     self._under_way = None
             else:
-                answer = Answer(self.waiting.popleft())
-                self._held -= sum(map(len, answer.parts)) + _OF_AN_ANSWER + _OF_A_PART * len(answer.parts)
-                if self._is_stream(answer):
-                    self._under_way = self._stream(answer)
-                else:
-                    self._note(answer, self._whole(answer))
+                self._next(self.waiting.popleft())
             if perf_counter_ns() >= until:
-                return self.is_full
+                return self.is_full or self.heard is not None
         self._held = 0
         return False
+
+    def _next(self, came: Came | CameWhole) -> None:
+        """Read an answer, or begin to."""
+        if len(came) == 4:
+            query, head, body, stamp = came
+            self._held -= len(body)
+            self.columns["headers"][query] = stamp - self.origin
+            self.columns["received"][query] += head.size + len(body)
+            answer = Answer((query, 200, head.fields, [body], [stamp], False))
+        else:
+            answer = Answer(came)
+            self._held -= sum(map(len, answer.parts)) + _OF_A_PART * len(answer.parts)
+        if self._is_stream(answer):
+            self._under_way = self._stream(answer)
+        else:
+            self._note(answer, self._whole(answer))
 
     def catch_up(self) -> None:
         """Do all that is left."""
@@ -134,7 +152,10 @@ class Settler:
             yield
         reading = reader.end(cut=answer.cut)
         arrived = sse.arrivals([ends[place] for place in reading.places], [len(p) for p in answer.parts])
-        self.columns["token_start"][answer.query] = self._times_written + len(self._times)
+        start = self._times_written + len(self._times)
+        if start > MOST_TIMES:
+            raise OverflowError("more tokens than a load process can time; raise `load_processes=`")
+        self.columns["token_start"][answer.query] = start
         origin, stamps = self.origin, answer.stamps
         self._times.extend([stamps[part] - origin for part in arrived])
         self._note(answer, reading)
@@ -178,7 +199,7 @@ class Settler:
             columns["good"][query] = 1
             columns["output_start"][query] = self._outputs_written + len(self._outputs)
             output = self._without_secret(reading.output)
-            columns["output_size"][query] = len(output)
+            self._outputs += SIZE.pack(len(output))
             self._outputs += output
             if self.heard is not None:
                 self.heard(query, reading.output)

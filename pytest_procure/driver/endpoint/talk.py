@@ -1,8 +1,8 @@
 """The requests of sessions whose turns carry what was said before: made when they are sent.
 
 Bodies differ in their messages alone, so that the messages of a turn are cut out of the body that was made
-before the run, and spliced in behind those of the turns before it. The answer to the last turn is read at the
-latest now; what that takes counts as lag of the harness.
+before the run, and spliced in behind those of the turns before it. The answer to the last turn is read in its
+pause, or at the latest now; what that takes counts as lag of the harness.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def requests_of(
         return plain, table
     turns, run = asked["traffic"]["turns"], asked["run"].encode()
     talk = Talk(plain, table["item"], turns, asked["around"], target.head(), run, settler)
-    return talk, table | {"item": memoryview(array("i", range(len(talk))))}
+    return talk, table | {"item": memoryview(array("q", range(len(talk))))}
 
 
 class Talk(Sequence[Request]):

@@ -1,0 +1,195 @@
+"""Below the driver: descriptors, connections, heads that were seen before, and what a row takes."""
+
+import gc
+import socket
+import time
+import tracemalloc
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from mock_process import Texts
+
+from pytest_procure.backends.endpoints.failure import Failure
+from pytest_procure.driver.endpoint import columns, message
+from pytest_procure.driver.endpoint.alarm import Alarm
+from pytest_procure.driver.endpoint.dial import Dialler
+from pytest_procure.driver.endpoint.drive import drive
+from pytest_procure.driver.endpoint.loop import EDGE, Loop
+from pytest_procure.driver.endpoint.message import END, Message, known, learn
+from pytest_procure.driver.endpoint.outcome import request_log
+from pytest_procure.driver.endpoint.plan import Plan
+from pytest_procure.scenarios import Scenario
+
+SECOND = 1_000_000_000
+FIELDS = st.sampled_from(
+    [
+        b"Content-Type: application/json",
+        b"content-length: %d",
+        b"Content-Length:%d",
+        b"Content-Length: 5",
+        b"Transfer-Encoding: chunked",
+        b"Connection: close",
+        b"Connection: keep-alive",
+        b"Server: x",
+        b"Bad name: x",
+    ]
+)
+STARTS = st.sampled_from(
+    [b"HTTP/1.1 200 OK", b"HTTP/1.0 200 OK", b"HTTP/1.1 204 None", b"HTTP/1.1 500 No", b"SSH-2.0"]
+)
+EARLY = b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n"
+
+
+@given(STARTS, st.lists(FIELDS, max_size=4), st.binary(max_size=20), st.booleans(), st.binary(max_size=3))
+def test_a_head_is_remembered_only_where_another_answer_would_be_read_the_same_way(
+    start, fields, body, early, more
+):
+    known.clear()
+    fields = [field % len(body) if b"%d" in field else field for field in fields]
+    data = b"\r\n".join([start, *fields]) + END + body + more
+    answer = Message()
+    if not answer.feed(EARLY * early + data, 7) and answer.answers == 1:
+        learn(EARLY * early + data, answer)
+    for head, seen in known.items():
+        again, other = Message(), bytes(len(body))
+        assert not again.feed(head + END + other, 9)
+        assert (again.answers, again.status, again.is_keeping) == (1, 200, True)
+        assert b"".join(again.parts) == other
+        assert seen.length == len(other)
+        assert seen.fields == again.fields
+
+
+def test_heads_that_all_differ_do_not_pile_up():
+    known.clear()
+    for number in range(2000):
+        data, answer = b"HTTP/1.1 200 OK\r\nX-Id: %d\r\nContent-Length: 1\r\n\r\nx" % number, Message()
+        answer.feed(data, 1)
+        learn(data, answer)
+    assert 0 < len(known) <= message._MOST_KNOWN
+
+
+def test_answers_read_whole_fill_the_same_columns(mock):
+    mock.behave(tokens=3)
+    log = mock.run("single_stream", count=20, endpoint=mock.endpoint(stream=False)).log
+    assert log.ok.all()
+    assert set(log.answers) == {" w0 w1 w2"}
+    assert len(set(log.wire.received[:9].tolist())) == 1  # m1 to m9
+    assert (log.wire.http == 200).all()
+    assert (log.wire.headers == log.completed).all()
+    assert (log.started < log.completed).all()
+    assert (log.output_tokens == 3).all()
+    assert not log.wire.streamed.any()
+
+
+@pytest.mark.parametrize("size", [100, 3_000_000])
+def test_a_request_of_any_size_is_sent_as_a_whole(mock, size):
+    class Long(Texts):
+        def take(self, indices):
+            return [f"{k}" * size for k in indices]
+
+    mock.behave(tokens=1)
+    scenario = Scenario.declare("closed_loop", concurrency=3, count=6, warmup=0)
+    log = drive(mock.endpoint(), Long(3), scenario).log
+    assert log.ok.all(), log.errors
+
+
+def test_a_descriptor_that_was_closed_is_told_of_no_more():
+    loop, told = Loop(), []
+    pairs = [socket.socketpair() for _ in range(2)]
+
+    def close_all(number):
+        told.append(number)
+        for ours, _ in pairs:
+            loop.close(ours)
+
+    for number, (ours, theirs) in enumerate(pairs):
+        loop.watch(ours.fileno(), lambda number=number: close_all(number))
+        theirs.send(b"x")
+    loop.run(lambda: bool(told))
+    assert len(told) == 1
+    assert all(ours.fileno() < 0 for ours, _ in pairs)
+    for _, theirs in pairs:
+        theirs.close()
+
+
+def test_an_alarm_rings_as_often_as_it_is_set_without_being_read():
+    loop, alarm, rung = Loop(), Alarm(), []
+
+    def ring():
+        rung.append(time.perf_counter_ns() >= alarm.due)
+        alarm.set(time.perf_counter_ns() + SECOND // 500)
+
+    loop.watch(alarm.fd, ring, EDGE)
+    alarm.set(1)
+    loop.run(lambda: len(rung) == 5)
+    assert all(rung)
+    alarm.close()
+
+
+def opened(dialler, loop):
+    came = []
+    dialler(SimpleNamespace(), came.append)
+    assert not came  # later, never at once
+    loop.run(lambda: bool(came))
+    return came[0]
+
+
+def target(port, scheme="http"):
+    return SimpleNamespace(host="127.0.0.1", port=port, scheme=scheme, ca="")
+
+
+def test_an_address_that_does_not_answer_is_left_for_one_that_does():
+    with socket.create_server(("127.0.0.1", 0)) as listening, socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        loop = Loop()
+        dialler = Dialler(loop, target(listening.getsockname()[1]), 10 * SECOND)
+        dialler.addresses.insert(0, (socket.AF_INET, closed.getsockname()))
+        connection, over = opened(dialler, loop), []
+        connection.close()
+        loop.soon(lambda: over.append(True))
+        loop.run(lambda: bool(over))
+        assert dialler.addresses[0][1] == listening.getsockname()
+
+
+def test_a_server_that_does_not_shake_hands_is_given_up():
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        loop = Loop()
+        dialler = Dialler(loop, target(listening.getsockname()[1], "https"), SECOND // 10)
+        assert isinstance(opened(dialler, loop), TimeoutError)
+
+
+class Nothing:
+    """An endpoint that is never asked."""
+
+    sending = SimpleNamespace(load_processes=2, connections=10, retries=0, count_tokens=None)
+    target = SimpleNamespace(reader="openai_chat")
+    around = None
+
+    def body(self, _):
+        return b"{}"
+
+
+def test_a_request_takes_at_most_a_hundred_bytes_beside_tokens_and_answers():
+    rows = 100_000
+    scenario = Scenario.declare("server", qps=1e6, count=rows)
+    Plan(Nothing(), Texts(10), Scenario.declare("server", qps=1e6, count=10)).close()  # what is imported
+    gc.collect()
+    tracemalloc.start()
+    try:
+        plan = Plan(Nothing(), Texts(10), scenario)
+        before, _ = tracemalloc.get_traced_memory()
+        plan.table["sent"][:] = plan.table["ended"][:] = plan.schedule
+        plan.table["failure"][:] = Failure.EMPTY
+        log = request_log(plan, [[], []], "", 0)
+        kept, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+        plan.close()
+    answers = 8 * rows  # a reference to each
+    assert len(log) == rows
+    assert (np.asarray(log.samples) == plan.order).all()
+    assert (columns.size(rows) + kept - answers) / rows <= 100
+    assert before < rows  # the schedule and the order lie in the columns alone

@@ -1,0 +1,158 @@
+"""Backends on a real GPU: the contract, where it runs, what it gives back."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pytest_procure.backends import OnnxRuntime, TorchModule
+from pytest_procure.errors import ProvisionError
+from pytest_procure.telemetry.driver import gpus_of
+from pytest_procure.testing import backend_contract
+
+pytestmark = pytest.mark.gpu
+
+ROWS = np.array([[1, 2, 9], [7, 1, 1], [0, 5, 4]], dtype=np.float32)
+ROWS.flags.writeable = False
+DIGITS = Path(__file__).parents[2] / "example_suite" / "form_digits"
+CUDA = "CUDAExecutionProvider"
+
+
+def scans(n=256):
+    grey = np.load(DIGITS / "data" / "scans-clean.npy")[:n]
+    return (grey / np.float32(255))[:, np.newaxis].astype(np.float32)
+
+
+def used():
+    """Bytes in use on the first GPU."""
+    ((gpu,), _) = gpus_of("cuda:0")
+    return gpu.nvml.nvmlDeviceGetMemoryInfo(gpu.gpu).used
+
+
+# PyTorch
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        {},
+        {"dtype": "float16"},
+        {"dtype": "bfloat16"},
+        {"autocast": "float16"},
+        {"compile": True},
+        {"compile": "reduce-overhead"},
+    ],
+    ids=str,
+)
+def test_a_torch_module_keeps_the_contract_on_a_gpu(torch, tmp_path, how):
+    module = torch.nn.Linear(3, 3)
+    with torch.no_grad():
+        module.weight.copy_(torch.eye(3))
+        module.bias.zero_()
+    declared = TorchModule(module, device="cuda:0", decode="argmax", **how)
+    backend_contract(declared, base=tmp_path, inputs=ROWS, expected=[2, 0, 1])
+
+
+def test_torch_reads_the_scans_on_the_gpu_as_on_the_processor(torch):
+    sys.path.insert(0, str(DIGITS))
+    from network import DigitReader
+
+    answers = []
+    for how in ({}, {"device": "cuda:0"}, {"device": "cuda:0", "channels_last": True}):
+        loaded = TorchModule(DigitReader, state="models/vendor-a-fp32.state.pt", decode="argmax", **how).load(
+            DIGITS
+        )
+        answers.append(np.array(loaded.predict(scans())))
+        loaded.close()
+    assert (answers[0] == answers[1]).mean() >= 0.99
+    assert (answers[0] == answers[2]).mean() >= 0.99
+
+
+def test_answers_are_there_when_a_call_returns_whatever_stream_they_were_made_on(torch, tmp_path):
+    class Aside(torch.nn.Module):
+        """Works on a stream of its own and waits for nothing."""
+
+        def forward(self, x):
+            done = torch.zeros_like(x)
+            with torch.cuda.stream(torch.cuda.Stream()):
+                torch.cuda._sleep(200_000_000)  # about a tenth of a second
+                done += 1
+            return done
+
+    loaded = TorchModule(Aside(), device="cuda:0", decode=lambda y: [y]).load(tmp_path)
+    (answer,) = loaded.predict(ROWS)
+    assert torch.cuda.current_stream().query()
+    assert answer.sum().item() == ROWS.size
+    loaded.close()
+
+
+def test_memory_is_given_back_by_torch(torch, tmp_path):
+    torch.zeros(1, device="cuda:0")  # what the runtime itself holds stays
+    before = used()
+    make = lambda: torch.nn.Linear(16_384, 16_384)  # noqa: E731 - 1 GiB, as a conftest writes it
+    loaded = TorchModule(make, device="cuda:0").load(tmp_path)
+    assert used() - before >= 2**30
+    loaded.close()
+    assert used() - before < 2**26
+
+
+def test_a_module_that_does_not_fit_is_told_and_leaves_nothing(torch, tmp_path):
+    torch.zeros(1, device="cuda:0")
+    before = used()
+
+    class Large(torch.nn.Module):
+        def _apply(self, function, recurse=True):  # noqa: FBT002 - torch's own signature
+            room = torch.cuda.get_device_properties(0).total_memory
+            self.half = torch.empty(room // 2, dtype=torch.uint8, device="cuda:0")
+            self.more = torch.empty(room, dtype=torch.uint8, device="cuda:0")
+
+    with pytest.raises(ProvisionError, match="does not fit on cuda:0"):
+        TorchModule(Large, device="cuda:0").load(tmp_path)
+    assert used() - before < 2**26
+
+
+# ONNX Runtime
+
+
+@pytest.mark.parametrize("io_binding", [False, True])
+def test_an_onnx_model_keeps_the_contract_on_a_gpu(onnxruntime, io_binding):
+    images = scans(8)
+    expected = list(OnnxRuntime("models/vendor-a-fp32.onnx", decode="argmax").load(DIGITS).predict(images))
+    declared = OnnxRuntime(
+        "models/vendor-a-fp32.onnx", decode="argmax", providers=[CUDA], io_binding=io_binding
+    )
+    backend_contract(declared, base=DIGITS, inputs=images, expected=expected)
+
+
+def test_every_node_runs_on_the_gpu_and_the_device_is_named(onnxruntime):
+    loaded = OnnxRuntime("models/vendor-a-fp32.onnx", decode="argmax", providers=[CUDA]).load(DIGITS)
+    told = loaded.describe()
+    assert loaded.device == "cuda:0"
+    assert set(told["provider_nodes"]) == {CUDA}
+    loaded.close()
+
+
+def test_memory_is_given_back_by_onnxruntime(onnxruntime):
+    first = OnnxRuntime("models/vendor-a-fp32.onnx", providers=[CUDA]).load(DIGITS)
+    first.predict(scans(8))
+    first.close()
+    before = used()
+    for _ in range(5):
+        loaded = OnnxRuntime("models/vendor-a-fp32.onnx", providers=[CUDA]).load(DIGITS)
+        loaded.predict(scans())
+        loaded.close()
+    assert used() - before < 2**28
+
+
+def test_tensorrt_computes_what_cuda_does(onnxruntime):
+    if "TensorrtExecutionProvider" not in onnxruntime.get_available_providers():
+        pytest.skip("this onnxruntime has no TensorRT")
+    try:
+        loaded = OnnxRuntime(
+            "models/vendor-a-fp32.onnx", decode="argmax", providers=["TensorrtExecutionProvider", CUDA]
+        ).load(DIGITS)
+    except ProvisionError as refusal:
+        pytest.skip(str(refusal))
+    plain = OnnxRuntime("models/vendor-a-fp32.onnx", decode="argmax", providers=[CUDA]).load(DIGITS)
+    assert (np.array(loaded.predict(scans())) == np.array(plain.predict(scans()))).mean() >= 0.99

@@ -1,0 +1,44 @@
+"""Names and values that a test gets wrong: one line each, with what is valid."""
+
+from __future__ import annotations
+
+OFFER = """
+from pytest_procure import Pipeline, Stage
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_procure_candidates():
+    same = lambda inputs: list(inputs)
+    return [Candidate("acme", backend=Pipeline([Stage("find", same), Stage("rank", same)]))]
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_procure_datasets():
+    return {"numbers": numbers}
+"""
+MISTAKES = {
+    "procure.sweep(rates=5)": "`rates=5`; expected a list, as in `rates=[10, 20, 40]`",
+    "procure.sweep(concurrency='5')": "`concurrency='5'`; expected a list, as in `concurrency=[1, 4, 16]`",
+    "procure.sweep(rates=[5], short=[1])": "`short=[1]`: `[1]` is no quantity; expected a number, or text",
+    "procure.run().stage.a": "unknown stage `a`. Known: find, rank",
+    "procure.run().stage.rerank": "unknown stage `rerank`; did you mean `rank`? Known: find, rank",
+    "procure.run().stage.find.latncy": "unknown name of a stage's result `latncy`; did you mean `latency`?",
+    "procure.run().quality.foo": "unknown quality metric `foo`. Known: accuracy",
+    "procure.run().latency['p101']": "unknown latency metric `p101`. Known: p50, p90, p95, p99, p99.9",
+    "procure.run().latency[95]": "unknown latency metric `95`; did you mean `p95`?",
+    "procure.run().latencies": "unknown name of a result `latencies`; did you mean `latency`?",
+    "procure.runs()": "unknown name of a `procure` fixture `runs`; did you mean `run`?",
+}
+
+
+def test_a_wrong_name_or_value_in_a_test_is_one_line(suite):
+    suite.conftest(OFFER)
+    tests = [
+        f"@pytest.mark.scenario('single_stream', count=20)\ndef test_{place}(procure):\n    {wrong}\n"
+        for place, wrong in enumerate(MISTAKES)
+    ]
+    suite.tests("\n".join(tests))
+    ended = suite.run()
+    assert ended.status == 1
+    for told in MISTAKES.values():
+        assert f"procure: {told}" in ended.text
+    assert "Error: " not in ended.text  # no traceback
+    assert "During handling" not in ended.text
