@@ -213,7 +213,6 @@ class Procure(Named):
         """Search a run for the slice on which the candidate is worst: see `worst_slice.Asked`.
 
         `features`: name -> function of an input that gives a number or a text; strata are one by themselves.
-        Raises `DeclarationError`, `DataError` and `ProvisionError` for what cannot be searched.
         """
         return found_slice(self._case, result.execution, features or {}, asked)
 

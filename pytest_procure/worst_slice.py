@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TypedDict
+from typing import Any, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,11 +66,11 @@ def found_slice(case: Case, run: Execution, features: Features, asked: Asked) ->
     for knob in asked:
         if knob not in _DEFAULTS:
             raise DeclarationError(unknown("argument of a search", knob, _DEFAULTS))
-    search = _DEFAULTS | asked
+    search: dict[str, Any] = {**_DEFAULTS, **asked}
     if search["scores"] not in run.scores:
         raise DeclarationError(unknown("scorer", search["scores"], run.scores))
     for knob, smallest in _SMALLEST.items():
-        value = search[knob]  # type: ignore[literal-required]  # keys of it
+        value = search[knob]
         if not isinstance(value, int) or isinstance(value, bool) or value < smallest:
             raise DeclarationError(f"`{knob}={value!r}` of a search; expected a number, {smallest} or more")
     items = np.unique(run.items)
