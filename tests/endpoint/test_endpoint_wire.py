@@ -171,6 +171,9 @@ class Nothing:
     def body(self, _):
         return b"{}"
 
+    def output(self, data):
+        return data
+
 
 def test_a_request_takes_at_most_a_hundred_bytes_beside_tokens_and_answers():
     rows = 100_000
