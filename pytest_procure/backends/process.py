@@ -20,6 +20,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from pytest_procure.errors import ProvisionError
+from pytest_procure.redaction import keep_secret
 
 #: What a program needs to run at all; everything else, keys above all, is given by name.
 _ALWAYS = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "TZ", "LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES")
@@ -275,6 +276,8 @@ def environment_of(variables: Sequence[str]) -> dict[str, str]:
     missing = [name for name in variables if name not in os.environ]
     if missing:
         raise ProvisionError(f"the environment has no variable `{missing[0]}`, which the program is to get")
+    for name in variables:
+        keep_secret(name, os.environ[name])
     return {name: os.environ[name] for name in (*_ALWAYS, *variables) if name in os.environ}
 
 

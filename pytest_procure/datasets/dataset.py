@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any, Self, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,8 +13,9 @@ from pytest_procure.candidates import checked_name, checked_text
 from pytest_procure.errors import DataError, DeclarationError
 
 from .digests import Column
+from .judge import Judge
 from .lazy import Lazy
-from .loading import Loading
+from .loading import Loading, Stated
 from .scorers import CorpusMetric, Declared, DeclaredCorpus, Scorer, corpus_metrics, scorer_of, scorers
 from .slices import DatasetSlice, Where, choose
 
@@ -126,12 +127,11 @@ class Dataset(Loading):
         stratum: str | None = None,
         cluster: str | None = None,
         stages: Mapping[str, tuple[str, Declared]] | None = None,
-        **stated: Any,
+        **stated: Unpack[Stated],
     ) -> Dataset:
         """Make a dataset of mappings, such as the lines of a JSON Lines file; the arguments name the keys.
 
-        `stated` is what `from_arrays` takes beside its columns: scorer, corpus, licence, source, version,
-        caveats, show_samples.
+        `stated` is what it states beside its columns.
         """
 
         def column(key: str | None) -> list[Any] | None:
@@ -162,6 +162,15 @@ class Dataset(Loading):
                     f"`{column}` of dataset `{name}` is in its file; leave the argument out"
                 )
         return cls.from_arrays(name, **columns, **stated)  # type: ignore[return-value]  # nobody derives from it
+
+    @property
+    def judges(self) -> dict[str, Judge]:
+        """The language models among its scorers, by metric."""
+        return {
+            metric: scorer.function
+            for metric, scorer in self.scorers.items()
+            if isinstance(scorer.function, Judge)
+        }
 
     def __len__(self) -> int:
         """Count samples."""
@@ -231,6 +240,10 @@ def _stages(
                 f"dataset `{dataset}` has {count} inputs but {len(references)} {what}; expected one for each"
             )
         _refuse_missing(references, what=f"reference of stage `{stage}`", dataset=dataset)
+        if isinstance(pair[1], Judge):
+            raise DeclarationError(
+                f"`stages[{stage!r}]` of dataset `{dataset}` is scored by a judge; a judge scores the whole"
+            )
         found[stage] = StageLabels(references, scorer_of(pair[1], f"stage.{stage}.quality"))
     return found
 

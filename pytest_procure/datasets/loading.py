@@ -6,9 +6,9 @@ that names the file and the line. Nothing that is read can run code.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypedDict, Unpack
 
 from pytest_procure.errors import DataError, DeclarationError
 
@@ -16,17 +16,40 @@ from . import array_files, arrow_files, images, records
 from .lazy import Made
 from .places import located
 from .records import Convert, Key, Wanted
+from .scorers import Declared, DeclaredCorpus
 
 #: Stage of a pipeline -> (key of its label in a record, scorer).
 StageKeys = Mapping[str, tuple[str, Any]]
 
 
-class Loading:
-    """The constructors of a dataset that read files.
+class Stated(TypedDict, total=False):
+    """What a dataset states beside its columns; see `Dataset.from_arrays`."""
 
-    `stated` is what `Dataset.from_arrays` takes beside its columns: scorer, corpus, licence, source, version,
-    caveats, show_samples.
-    """
+    scorer: Declared | Mapping[str, Declared]
+    corpus: DeclaredCorpus | None
+    licence: str
+    source: str
+    version: str
+    caveats: Sequence[str]
+    show_samples: bool
+
+
+class Beside(Stated, total=False):
+    """What a dataset takes beside inputs and references; see `Dataset.from_arrays`."""
+
+    strata: Any
+    clusters: Any
+    stages: Mapping[str, tuple[Any, Declared]] | None
+
+
+class Stating(Beside, total=False):
+    """What a dataset takes beside inputs; see `Dataset.from_arrays`."""
+
+    references: Any
+
+
+class Loading:
+    """The constructors of a dataset that read files; `stated` is what it states beside its columns."""
 
     __slots__ = ()
 
@@ -42,7 +65,7 @@ class Loading:
         cluster: str | None = None,
         stages: StageKeys | None = None,
         lazy: bool | None = None,
-        **stated: Any,
+        **stated: Unpack[Stated],
     ) -> Self:
         """Make a dataset of a JSON Lines file, an object a line; the arguments name the keys.
 
@@ -72,7 +95,7 @@ class Loading:
         delimiter: str = ",",
         convert: Convert | None = None,
         lazy: bool | None = None,
-        **stated: Any,
+        **stated: Unpack[Stated],
     ) -> Self:
         """Make a dataset of a CSV file in UTF-8 whose first line names the columns; the rest as `from_jsonl`.
 
@@ -95,7 +118,7 @@ class Loading:
         stratum: str | None = None,
         cluster: str | None = None,
         stages: StageKeys | None = None,
-        **stated: Any,
+        **stated: Unpack[Stated],
     ) -> Self:
         """Make a dataset of a Parquet file (extra `[parquet]`); the arguments name its columns.
 
@@ -115,7 +138,7 @@ class Loading:
         stratum: str | None = None,
         cluster: str | None = None,
         stages: StageKeys | None = None,
-        **stated: Any,
+        **stated: Unpack[Stated],
     ) -> Self:
         """Make a dataset of what Hugging Face `datasets` has saved to disk (extra `[parquet]`).
 
@@ -127,7 +150,7 @@ class Loading:
 
     @classmethod
     def from_npy(
-        cls, name: str, *, inputs: str | Path, references: str | Path | None = None, **stated: Any
+        cls, name: str, *, inputs: str | Path, references: str | Path | None = None, **stated: Unpack[Beside]
     ) -> Self:
         """Make a dataset of `.npy` files, which are mapped, not read; `strata` and the like as columns.
 
@@ -148,7 +171,7 @@ class Loading:
         references: str | None = None,
         strata: str | None = None,
         clusters: str | None = None,
-        **stated: Any,
+        **stated: Unpack[Stated],
     ) -> Self:
         """Make a dataset of the arrays of an `.npz` file; the arguments name them. Raises `DataError`."""
         named = {"inputs": inputs, "references": references, "strata": strata, "clusters": clusters}
@@ -169,7 +192,7 @@ class Loading:
         cluster: str | None = None,
         mode: str = "RGB",
         size: tuple[int, int] | None = None,
-        **stated: Any,
+        **stated: Unpack[Stated],
     ) -> Self:
         """Make a dataset of pictures (extra `[images]`), decoded when they are asked for.
 
@@ -191,7 +214,9 @@ class Loading:
         return cls._of_columns(name, {"inputs": images.Images(files, form), **found}, stated)
 
     @classmethod
-    def from_function(cls, name: str, make: Callable[[int], Any], count: int, **columns: Any) -> Self:
+    def from_function(
+        cls, name: str, make: Callable[[int], Any], count: int, **columns: Unpack[Stating]
+    ) -> Self:
         """Make a dataset of `count` inputs that `make(i)` gives when they are asked for.
 
         It has to give the same for the same i: the digest is of what it makes, before and after a run.

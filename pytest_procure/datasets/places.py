@@ -23,6 +23,11 @@ def starting_at(base: Path) -> Iterator[None]:
         _base.reset(token)
 
 
+def base() -> Path:
+    """Give the folder that relative paths start at: the conftest's, or outside of a suite the working one."""
+    return _base.get() or Path()
+
+
 def located(path: str | Path, *, folder: bool = False) -> Path:
     """Find a file, or a folder, of the buyer's.
 
@@ -32,7 +37,7 @@ def located(path: str | Path, *, folder: bool = False) -> Path:
     """
     if not isinstance(path, str | Path) or not str(path):
         raise DeclarationError(f"{path!r} is no path; expected the name of a file or folder")
-    found = (_base.get() or Path()) / path
+    found = base() / path
     if found.is_dir() if folder else found.is_file():
         return found
     if found.exists():

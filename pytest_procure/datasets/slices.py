@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from pytest_procure.errors import DataError, DeclarationError, unknown
 
+from .conditions import Condition
 from .digests import Column, digest_of, item_digests
 from .lazy import Lazy, Selected
 from .seats import checked_weights, largest_remainder, seats_by_weight
@@ -109,6 +110,10 @@ class DatasetSlice:
         told: dict[str, Any] = {} if self.weights is None else {"weights": dict(self.weights)}
         if data.stages:
             told["stage_labels"] = self._stage_digests
+        if judges := data.judges:
+            told["judges"] = {metric: judge.describe() for metric, judge in judges.items()}
+            found = {metric: judge.found() for metric, judge in judges.items()}
+            told["judged"] = {metric: each for metric, each in found.items() if each is not None}
         return told | {
             "name": data.name,
             "version": data.version,
@@ -294,6 +299,8 @@ def _counts(labels: NDArray[np.str_], *, among: NDArray[np.str_] | None = None) 
 def _described(where: Where | None) -> Any:
     if where is None or isinstance(where, str):
         return where
+    if isinstance(where, Condition):
+        return str(where)
     if callable(where):
         return f"{where.__module__}.{getattr(where, '__qualname__', type(where).__qualname__)}"
     return list(where)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from pytest_procure.driver.log import Status
 from pytest_procure.metrics import Execution
+from pytest_procure.redaction import without_keys
 
 from .shown import FailureRecord, GalleryRecord
 from .thumbnails import thumbnail
@@ -120,6 +121,7 @@ def _contents(run: Execution, item: int, sample: int, redact: re.Pattern[str] | 
         told["image"] = image
     elif isinstance(data.inputs[item], (*_PLAIN, dict, list)):
         told["text"] = _text(data.inputs[item])
+    told |= {key: without_keys(value) for key, value in told.items() if key != "image"}
     if redact is not None:
         told |= {key: redact.sub("█", value) for key, value in told.items() if key != "image"}
     return told

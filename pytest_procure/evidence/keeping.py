@@ -26,6 +26,7 @@ from pytest_procure.scenarios import Scenario
 
 from .gallery import gallery
 from .logs import LogFile, save, write_log
+from .opinions import write_opinions
 from .outputs import Outputs
 from .parts import CaseFile
 from .plain import dumps, to_plain
@@ -70,6 +71,8 @@ class Keeper:
         file = f"{RUNS}/{stem}.npy"
         log = write_log(self.folder / file, run, outputs)
         outputs.write(self.folder / OUTPUTS / f"{stem}.jsonl")
+        if texts:
+            write_opinions(self.folder / OUTPUTS / f"{stem}-judge.jsonl", run, self.redact)
         self._slice(run.slice)
         wires = write_wires(self.folder / RUNS / stem, run)
         return Kept(

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from pytest_procure.datasets.digests import canonical
 from pytest_procure.errors import EvidenceError
+from pytest_procure.redaction import without_keys
 
 _TEXT, _JSON = b"text\0", b"json\0"
 #: Outputs longer than this are known by their digest alone.
@@ -71,7 +72,9 @@ class Outputs:
         return True
 
     def _line(self, text: str, digest: bytes) -> str:
-        kept = text if self.redact is None else self.redact.sub(_REDACTED, text)
+        kept = without_keys(text)
+        if self.redact is not None:
+            kept = self.redact.sub(_REDACTED, kept)
         return _line(digest.decode(), kept, whole=kept == text)
 
     def _of_other(self, answer: Any) -> bytes:

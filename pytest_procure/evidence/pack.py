@@ -1,7 +1,8 @@
 """The evidence folder: made ready before the session, written at its end.
 
 runs/NAME.npy          rows of a run                       (logs)
-outputs/NAME.jsonl     what a candidate answered, as text  (outputs)
+outputs/NAME.jsonl     what a candidate answered, as text  (outputs), and
+        NAME-judge.jsonl   what a judge said of each answer    (opinions)
 slices/DIGEST.npy      digests of the items of a slice     (keeping)
 cases/NAME.json        what a test judged                  (parts)
 session.json           what the session knew beside        (session_file)

@@ -44,6 +44,7 @@ def sealed_as_salted(chosen: DatasetSlice, salt: bytes) -> SealedSlice:
     """Write a slice whose digests are salted already: digesting may mean reading gigabytes."""
     about = chosen.describe()
     about.pop("digest")  # it follows from the items
+    about.pop("judged", None)  # found in a run
     told = chosen.digests.hex()
     leaves = [told[place : place + 64] for place in range(0, len(told), 64)]
     functions: dict[str, Any] = {name: scorer.function for name, scorer in chosen.dataset.scorers.items()}

@@ -18,6 +18,7 @@ from pytest_procure.units import Quantity
 from .corpus import corpus
 from .execution import Execution
 from .failures import serial_effect
+from .judged import judge_fault
 from .measurement import Anytime, Curtailed, Measurement, Share, unmeasurable
 from .metric import Metric
 from .weighting import weighted_share, weighting_fault
@@ -95,10 +96,11 @@ def quality(what: Metric, run: Execution) -> Measurement:
         )
     if len(scores) == 0:
         return unmeasurable(what, "no request was made")
-    if run.scenario.stopping != "fixed":
-        return _looked_at(what, scores, run)
-    if reason := weighting_fault(run):
+    fixed = run.scenario.stopping == "fixed"
+    if reason := judge_fault(what.name, run) or (weighting_fault(run) if fixed else ""):
         return unmeasurable(what, reason)
+    if not fixed:
+        return _looked_at(what, scores, run)
     basis = share_of(scores, run.items, run)
     return Measurement(what, Quantity.of(round(basis.total / basis.n, 12)), len(scores), "samples", basis)
 

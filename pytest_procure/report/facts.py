@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from pytest_procure.metrics.judged import KINDS, agreement
+
 from . import words
 
 #: Names of what is disclosed, in words, where the key does not say it. Other keys are shown as they are.
@@ -179,6 +181,42 @@ def chosen(described: Mapping[str, Any]) -> str:
     if rule.get("where"):
         said += f", only where {_value(rule['where'])}"
     return said
+
+
+class Judged(NamedTuple):
+    """The judge of a metric, and how far people agree with it, in words."""
+
+    metric: str
+    told: str
+
+
+def judges(described: Mapping[str, Any]) -> list[Judged]:
+    """Say of each language model that judges who it is, and what its agreement with people shows."""
+    found = _part(described, "judged")
+    try:
+        return [
+            Judged(metric, _judge(told, _part(found, metric)))
+            for metric, told in sorted(_part(described, "judges").items())
+        ]
+    except (KeyError, TypeError, ValueError, IndexError):
+        return []  # no description of ours
+
+
+def _judge(told: Mapping[str, Any], found: Mapping[str, Any]) -> str:
+    named = f"{told['judge']}, asked: {told['prompt']!r}."
+    if not found:
+        return f"{named} It was never asked."
+    unread = f" {found['unread']} of its {found['opinions']} opinions could not be read, and count as wrong."
+    said = unread if found["unread"] else ""
+    if not told["labels"]:
+        return f"{named} It was held against no labels of people: nothing rests on it.{said}"
+    each = [
+        f"{found[kind][0]} of {found[kind][1]} that they call {kind} "
+        f"(at least {words.percent(agreement(*found[kind]))})"
+        for kind in KINDS
+    ]
+    needed = f"It decides from {words.percent(told['agreement'])} on, for both."
+    return f"{named} It agreed with people on {each[0]} and {each[1]}. {needed}{said}"
 
 
 def groups(described: Mapping[str, Any]) -> str:

@@ -73,3 +73,14 @@ def test_a_secret_is_in_no_file_that_the_run_wrote(suite, monkeypatch):
     written = [file for file in suite.path.rglob("*") if file.is_file()]
     assert any(file.name == "verdict.json" for file in written)
     assert not [file.name for file in written if KEY.encode() in file.read_bytes()]
+
+
+def test_a_secret_that_is_answered_is_in_no_file_that_the_run_wrote(suite, monkeypatch):
+    said = 'json.dumps({"id": asked["id"], "output": os.environ["VENDOR_KEY"]})'
+    leak = f"if place > 100: print({said}, flush=True)"
+    ran = ended(suite, monkeypatch, leak + "; continue")
+    assert ran.verdicts == {"test_it[vendor]": "reject"}
+    written = [file for file in suite.path.rglob("*") if file.is_file()]
+    assert not [file.name for file in written if KEY.encode() in file.read_bytes()]
+    assert KEY not in ran.text
+    assert any(b"[redacted]" in file.read_bytes() for file in written if file.suffix == ".jsonl")

@@ -294,3 +294,30 @@ def test_a_killed_session_leaves_the_rows_of_its_endpoint_and_no_load_process(ki
     assert (answered["started_ns"] >= answered["scheduled_ns"]).all()
     assert (answered["item"] >= 0).all()
     assert [str(each) for each in verify(killed).mismatches] == []
+
+
+def test_an_endpoint_may_be_a_stage_of_a_pipeline(suite, serve):
+    port = serve()
+    endpoint = f'OpenAIEndpoint("http://127.0.0.1:{port}/v1", model="mock", key_env="MOCK_KEY")'
+    stages = f'Pipeline([("shorten", lambda batch: batch), ("generate", {endpoint})])'
+    told = CONFTEST.format(port=port).replace("Candidate, ", "Candidate, Pipeline, ")
+    suite.conftest(told.replace("return [", f'return [Candidate("piped", backend={stages}), '))
+    suite.tests("""
+        @pytest.mark.scenario("single_stream", count=120)
+        @pytest.mark.bar("accuracy", at_least=0.9)
+        @pytest.mark.bar("stage.generate.latency.p50", at_most="30 s")
+        def test_answers(procure):
+            "Does the whole answer?"
+            procure.run()
+    """)
+    ended = suite.run("--procure-report", "--procure-candidate", "piped")
+    assert ended.status == 0, ended.text
+    (result,) = ended.results.values()
+    (run,) = result["runs"]
+    assert [stage["name"] for stage in run["stages"]] == ["waiting", "shorten", "generate"]
+    (offer,) = ended.record["candidates"]
+    generate = offer["backend"]["stages"][1]["backend"]
+    assert generate["url"].endswith(f":{port}/v1/chat/completions")
+    assert generate["key_from"] == "MOCK_KEY"
+    for path in suite.path.rglob("*"):
+        assert path.suffix == ".pyc" or not path.is_file() or KEY.encode() not in path.read_bytes(), path

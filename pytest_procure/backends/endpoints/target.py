@@ -11,6 +11,7 @@ from urllib.parse import SplitResult, urlsplit
 from urllib.request import getproxies_environment, proxy_bypass
 
 from pytest_procure.errors import DeclarationError, ProvisionError
+from pytest_procure.redaction import keep_secret
 
 #: Most bytes of one answer, and of its head; a server that sends more is cut off.
 MOST_BODY = 8 << 20
@@ -143,6 +144,7 @@ def secret(name: str) -> str:
         raise ProvisionError(f"the environment variable `{name}` is not set; it holds the endpoint's key")
     if not value.isascii() or not value.isprintable():
         raise ProvisionError(f"the environment variable `{name}` holds what can be no key")
+    keep_secret(name, value, surely=True)
     return value
 
 
