@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from pytest_procure.metrics.judged import KINDS, agreement
-
 from . import words
 
 #: Names of what is disclosed, in words, where the key does not say it. Other keys are shown as they are.
@@ -210,6 +208,8 @@ def _judge(told: Mapping[str, Any], found: Mapping[str, Any]) -> str:
     said = unread if found["unread"] else ""
     if not told["labels"]:
         return f"{named} It was held against no labels of people: nothing rests on it.{said}"
+    from pytest_procure.metrics.judged import KINDS, agreement  # noqa: PLC0415 - without a judge, no numpy
+
     each = [
         f"{found[kind][0]} of {found[kind][1]} that they call {kind} "
         f"(at least {words.percent(agreement(*found[kind]))})"
