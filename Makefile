@@ -23,8 +23,8 @@ demo-all: $(DEMOS:%=demo-%)  ## every example suite, with the models it needs: p
 demo-%: $(VENV)/.assets
 	$(BIN)/python -m pytest example_suite/$* --procure-report --procure-award any --procure-out procure-reports/$*
 
-test: $(VENV)/.test  ## all tests that need Python only
-	$(BIN)/python -m pytest
+test: $(VENV)/.test  ## all tests that need Python only, two files at a time
+	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 test-torch: $(TORCH_VENV)/.torch  ## torch, here and in the example; TORCH=torch==2.13.0 picks a build
 	$(TORCH_VENV)/bin/python -m pytest tests/backends/test_torch_backend.py tests/backends/test_contract.py \

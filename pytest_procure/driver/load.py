@@ -15,7 +15,7 @@ import numpy as np
 
 from pytest_procure.scenarios import Scenario, is_steady, rate
 
-from .log import RequestLog
+from .log import Int64, RequestLog
 
 #: Of fewer full batches there is no standard error worth the name.
 _FEWEST = 10
@@ -50,20 +50,31 @@ def load_of(log: RequestLog, scenario: Scenario, due: int, *, at_end: bool = Fal
     """
     if not scenario.rate_is_declared or log.wire is not None:
         return None
-    heads = log.heads()
-    sent = np.flatnonzero(log.batch >= 0)
-    sizes = np.diff(heads, append=int(sent[-1]) + 1 if len(sent) else 0)
-    full = (sizes == scenario.max_batch) & (log.started[heads] >= 0)
-    heads = heads[full & (heads >= (due - due // 3 if at_end else 0))]
-    if len(heads) < _FEWEST:
+    took = _full_batches(log, scenario, due - due // 3 if at_end else 0)
+    if len(took) < _FEWEST:
         return None
-    ended = log.completed[heads]
-    took = np.where(ended < 0, log.window_ns, ended) - log.started[heads]
     offered, scatter = _offered(log, scenario, due)
     mean = float(took.mean())
     share = offered * mean * 1e-9 / (scenario.max_batch * scenario.workers)
     of_mean = float(took.std(ddof=1)) / (mean * math.sqrt(len(took))) if mean else 0.0
     return Load(share, share * math.hypot(of_mean, scatter))
+
+
+def _full_batches(log: RequestLog, scenario: Scenario, first: int) -> Int64:
+    """Give how long each full batch took from the query `first` on, in ns; no column is held twice."""
+    heads = log.heads()
+    if not len(heads):
+        return heads
+    full = np.empty(len(heads), dtype=np.bool_)
+    np.equal(heads[1:] - heads[:-1], scenario.max_batch, out=full[:-1])
+    full[-1] = int(np.flatnonzero(log.batch[heads[-1] :] >= 0)[-1]) + 1 == scenario.max_batch
+    full &= heads >= first
+    heads = heads[full]
+    heads = heads[log.started[heads] >= 0]
+    took: Int64 = log.completed[heads]
+    took[took < 0] = log.window_ns
+    took -= log.started[heads]
+    return took
 
 
 def _offered(log: RequestLog, scenario: Scenario, due: int) -> tuple[float, float]:

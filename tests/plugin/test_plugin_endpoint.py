@@ -195,9 +195,8 @@ def test_an_endpoint_that_serves_half_of_what_is_offered_is_not_accepted_however
     assert result["verdict"] != "accept"
     (run,) = result["runs"]
     assert any("the backlog grew" in note for note in run["notes"])
-    if result["verdict"] != "invalid":  # on a machine that has time for it
-        (finding,) = [each for each in result["findings"] if each["source"] == "condition"]
-        assert finding["verdict"] == "reject"
+    (finding,) = [each for each in result["findings"] if each["source"] == "condition"]
+    assert finding["verdict"] != "accept"
 
 
 def test_asserts_on_token_times_carry_their_units(suite, serve):

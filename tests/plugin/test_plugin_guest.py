@@ -35,7 +35,7 @@ def test_a_suite_that_does_not_use_the_plugin_pays_nothing_and_sees_nothing(suit
 
 
 def test_a_failing_assert_of_a_suite_that_does_not_use_the_plugin_reads_as_ever(suite):
-    suite.write("test_plain.py", "def test_one(): assert [1, 2] == [1, 3]\n")
+    suite.write("test_guest.py", "def test_one(): assert [1, 2] == [1, 3]\n")
     ended = suite.run()
     assert ended.status == 1
     assert "At index 1 diff: 2 != 3" in ended.text
