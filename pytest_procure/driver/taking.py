@@ -1,6 +1,6 @@
 """Taking an answer over: it is copied when it is given, so that nothing that comes later is scored.
 
-list, dict, set, bytearray, array     copied, after the clock was read: it costs the candidate nothing
+list, dict, set, bytearray, array     copied, after the clock was read; more than 20 us is its own
 str, number, None, date, ...          as they are: nobody can change them
 anything that has to be read          made into one of these while the clock runs, and named in `read`
 anything else                         no answer: `TypeError`
@@ -31,6 +31,9 @@ _UNCHANGING = frozenset(
     {type(None), *_TEXTS, *_NUMBERS, *_DATES, Passing, *np.sctypeDict.values()} - {np.void, np.object_}
 )
 _DEEPEST = 100
+#: A copy that takes longer has ended its request only when it is over: one part of an answer could be filled
+#: while another is copied. Shorter ones cost the candidate nothing.
+BRIEF_NS = 20_000
 _Array = np.ndarray  # a name costs less than an attribute
 
 
@@ -61,6 +64,13 @@ def taken(returned: Any, read: list[str]) -> Any:
     if isinstance(returned, (*_TEXTS, Mapping, set, frozenset)) or not hasattr(returned, "__len__"):
         return Unread(kind.__name__)
     return [_own(each, read, 1) for each in list(returned)]
+
+
+def is_unchanging(own: Any) -> bool:
+    """Whether of what was taken over nothing could be changed meanwhile."""
+    if type(own) in {list, tuple}:
+        return _UNCHANGING.issuperset(map(type, own))
+    return type(own) in _UNCHANGING
 
 
 def untouched(returned: Any, read: list[str]) -> Any:

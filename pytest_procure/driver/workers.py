@@ -6,7 +6,7 @@ in_batches     open loop, batches or several workers
 
 Each loop is written out on its own because what it does between two queries is charged to the candidate.
 Columns are absolute ns; nothing is allocated per query but the stamps, what the backend returns and its copy.
-An answer is copied when the clock has been read; a worker that is late by copying is a late harness.
+An answer is copied when the clock has been read; until a copy that takes long is over, it was not given.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from .batching import Queue
 from .board import Board, one_line
 from .clock import Clock, sharpen
 from .log import Int64
+from .taking import BRIEF_NS, is_unchanging
 from .turns import Turns
 
 Predict = Callable[[Any], Sequence[Any]]
@@ -50,9 +51,10 @@ def in_turn(  # noqa: PLR0913, PLR0917 - who answers what, and how
         try:
             answered = predict(batch)
             end = now()
-            outputs[query] = take(answered, read)
-            if read:
-                end = now()
+            outputs[query] = own = take(answered, read)
+            copied = now()
+            if read or (copied - end > BRIEF_NS and not is_unchanging(own)):
+                end = copied
                 read.clear()
             completed[query] = end
         except BaseException as error:  # noqa: BLE001 - whatever a candidate raises is a failed request
@@ -81,9 +83,10 @@ def one_by_one(  # noqa: PLR0913, PLR0917 - as above
         try:
             answered = predict(batch)
             end = now()
-            outputs[query] = take(answered, read)
-            if read:
-                end = now()
+            outputs[query] = own = take(answered, read)
+            copied = now()
+            if read or (copied - end > BRIEF_NS and not is_unchanging(own)):
+                end = copied
                 read.clear()
             completed[query] = end
         except BaseException as error:  # noqa: BLE001 - whatever a candidate raises is a failed request
@@ -112,9 +115,10 @@ def in_batches(
         try:
             answered = predict(batch)
             free = now()
-            outputs[number] = take(answered, read)
-            if read:
-                free = now()
+            outputs[number] = own = take(answered, read)
+            copied = now()
+            if read or (copied - free > BRIEF_NS and not is_unchanging(own)):
+                free = copied
                 read.clear()
             completed[number] = free
         except BaseException as error:  # noqa: BLE001 - whatever a candidate raises is a failed request

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import timeit
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
@@ -269,3 +270,25 @@ def test_a_tensor_is_taken_as_an_array():
     half = taken([torch.ones(1, dtype=torch.bfloat16)], read)
     assert half[0].tolist() == [1]
     assert not read
+
+
+@pytest.mark.parametrize("scenario", TRAFFIC, ids=label)
+def test_an_answer_that_is_filled_while_another_part_is_copied_was_given_when_all_were(scenario):
+    late_by = 0.001  # seconds; the first part takes several times as long to copy
+
+    def answer(inputs):
+        first, second = np.zeros(4_000_000), np.full(len(inputs), -1)
+        threading.Timer(late_by, fill_rows, (second, inputs)).start()
+        return [(first, second[place : place + 1]) for place in range(len(inputs))]
+
+    log = drive(Offer(answer), Numbers(6), scenario).log
+    took = log.completed - log.started
+    for row, (_, second) in enumerate(log.answers):
+        assert second[0] == -1 or took[row] >= late_by * 1e9
+
+
+@pytest.mark.parametrize("scenario", TRAFFIC, ids=label)
+def test_a_long_copy_is_the_candidates_and_makes_no_worker_late(scenario):
+    log = drive(Offer(lambda inputs: [np.zeros(4_000_000) for _ in inputs]), Numbers(6), scenario).log
+    copied = min(timeit.repeat(np.zeros(4_000_000).copy, number=1, repeat=3)) * 1e9
+    assert (log.completed - log.started).min() > copied / 4
