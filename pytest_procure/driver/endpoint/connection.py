@@ -21,6 +21,9 @@ from .message import END, Message, known, learn
 if TYPE_CHECKING:  # a connection belongs to a load: the import at run time goes the other way
     from .load import Load
 
+#: Most bytes of an answer that are none of its body: sizes of chunks, their extensions, trailers. So a body
+#: of any size may come in chunks of 5 bytes, and all attempts of a query fit into the column of 32 bits.
+MOST_FRAMING = MOST_BODY
 #: Most bytes of one read.
 _READ = 64 << 10
 #: The head of Linux's `struct tcp_info`: its state, and at byte 24 the segments sent and not acknowledged.
@@ -161,6 +164,12 @@ class Connection:
             self.load.broke(self, Failure.PROTOCOL, "one request was answered more than once")
         elif message.buffered > MOST_BODY:
             self.load.broke(self, Failure.TOO_LARGE, f"the answer is longer than {MOST_BODY >> 20} MiB")
+        elif self.received - message.buffered > MOST_FRAMING:
+            self.load.broke(
+                self,
+                Failure.TOO_LARGE,
+                f"the answer takes more than {MOST_FRAMING >> 20} MiB beside its body",
+            )
         elif message.in_head and self.head_size > MOST_HEAD:
             self.load.broke(
                 self, Failure.TOO_LARGE, f"the answer's head is longer than {MOST_HEAD >> 10} KiB"
