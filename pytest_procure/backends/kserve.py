@@ -23,7 +23,7 @@ from .endpoints import readers
 from .endpoints.failure import line
 from .endpoints.loaded import LoadedHttp, checked_sending, connection_to, fields_of
 from .endpoints.target import Target, check_url, checked_headers, parse_url, refuse_proxy, secret, target_at
-from .endpoints.tensors import CODES, TEXT, packed_texts
+from .endpoints.tensors import CODES, TEXT, is_known, packed_texts
 from .openai import certificates, need_extra
 from .protocol import Sending
 
@@ -147,7 +147,8 @@ class LoadedKServe(LoadedHttp):
         self._outputs = _tensors(model, "outputs", declared.model)
         self._check_declared()
         self._decoder = decoder(declared.decode)
-        announced = _BINARY in (server.get("extensions") or ())
+        extensions = server.get("extensions")
+        announced = isinstance(extensions, list) and _BINARY in extensions
         self._binary = announced if declared.binary is None else declared.binary
         target = replace(target, select=(declared.output,) if declared.output else ())
         if self._binary:
@@ -309,7 +310,7 @@ def _tensors(model: Mapping[str, Any], which: str, name: str) -> tuple[Tensor, .
             or not all(type(length) is int for length in shape)
         ):
             raise ProvisionError(f"model `{name}` says of its {which} what cannot be read: {line(each)}")
-        if datatype not in CODES and datatype != TEXT:
+        if not is_known(datatype):
             raise ProvisionError(
                 f"model `{name}`: `{known['name']}` is of datatype {line(datatype)}; known are "
                 f"{', '.join([*CODES, TEXT])}"

@@ -12,6 +12,9 @@ from contract import refuses
 from pytest_procure.backends import KServeV2, Served
 from pytest_procure.backends.endpoints import readers
 from pytest_procure.backends.endpoints.failure import Failure
+from pytest_procure.backends.endpoints.target import Target
+from pytest_procure.backends.kserve import LoadedKServe
+from pytest_procure.backends.protocol import Sending
 from pytest_procure.errors import DataError, DeclarationError
 
 pytest.importorskip("httptools")
@@ -106,6 +109,7 @@ def test_a_sample_that_the_model_does_not_take_is_told_before_it_is_asked(url, m
         ({"model": "none"}, "HTTP 404"),
         ({"model": "silent"}, "does not say which inputs it has"),
         ({"model": "odd"}, "is of datatype COMPLEX"),
+        ({"model": "odder"}, "is of datatype ['FP32']"),
         ({"model": "doubler", "inputs": {"X": "pixels"}}, "unknown input `X`. Known: x"),
         ({"model": "doubler", "output": "Y"}, "unknown output `Y`. Known: y"),
         ({"model": "pair", "decode": "argmax"}, "expected `output=`"),
@@ -118,6 +122,15 @@ def test_what_is_not_as_declared_is_told_when_it_is_loaded(url, named, told):
 def test_a_server_that_is_not_there_or_no_such_server_is_told(url):
     refuses(KServeV2("http://127.0.0.1:9", model="m"), HERE, "the server does not answer")
     refuses(KServeV2(f"{url}/other", model="m"), HERE, "HTTP 404")
+
+
+@pytest.mark.parametrize("extensions", [5, True, "binary_tensor_data", {"binary_tensor_data": 1}, None])
+def test_extensions_that_are_no_list_announce_nothing(extensions):
+    model = {key: [{"name": "x", "datatype": "FP32", "shape": [1]}] for key in ("inputs", "outputs")}
+    target = Target("http", "host", 80, "/", "kserve")
+    server = {"extensions": extensions}
+    loaded = LoadedKServe(KServeV2("http://host", model="m"), target, server, model, Sending(1, 0, 1))
+    assert loaded.describe()["tensors_as"] == "JSON"
 
 
 def test_all_requests_have_one_header_whatever_they_hold(url):
@@ -165,6 +178,8 @@ def out(**more):
         ({"outputs": [out(shape=[3])]}, b"", "has 2 values, and the shape [3]"),
         ({"outputs": [out(shape=[-1])]}, b"", "has the shape"),
         ({"outputs": [out(datatype="FP8")]}, b"", "of datatype 'FP8'"),
+        ({"outputs": [out(datatype=[])]}, b"", "of datatype []"),
+        ({"outputs": [out(datatype={"FP32": 1})]}, b"", "of datatype {'FP32': 1}"),
         ({"outputs": [out(data=["a", "b"])]}, b"", "holds what is no FP32"),
         ({"outputs": [out(data=[1, [2]])]}, b"", "nested unevenly"),
         ({"outputs": [out(name="z")]}, b"", "has no output `y`; it has z"),

@@ -161,6 +161,26 @@ def test_a_server_that_does_not_shake_hands_is_given_up():
         assert isinstance(opened(dialler, loop), TimeoutError)
 
 
+def test_attempts_that_begin_as_others_are_given_up_are_given_up_in_their_turn():
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        loop, end, came, over = Loop(), Alarm(), [], []
+        dialler = Dialler(loop, target(listening.getsockname()[1], "https"), SECOND // 20)
+
+        def again(connection):
+            came.append(connection)
+            if len(came) <= 2:
+                dialler(SimpleNamespace(), again)
+
+        for _ in range(2):
+            dialler(SimpleNamespace(), again)
+        loop.watch(end.fd, lambda: over.append(True), EDGE)
+        end.set(time.perf_counter_ns() + 5 * SECOND)
+        loop.run(lambda: len(came) == 4 or bool(over))
+        assert [type(each) for each in came] == [TimeoutError] * 4
+        loop.forget(end.fd)
+        end.close()
+
+
 class Nothing:
     """An endpoint that is never asked."""
 

@@ -6,6 +6,8 @@ import os
 
 import pytest
 
+from pytest_procure.backends.endpoints import readers
+from pytest_procure.backends.endpoints.failure import Failure
 from pytest_procure.backends.endpoints.target import Target
 from pytest_procure.driver.endpoint import columns
 from pytest_procure.driver.endpoint.settle import Settler
@@ -45,3 +47,35 @@ def test_what_a_next_turn_waits_for_is_read_on_and_told(settler):
     assert not settler.waiting
     assert list(told) == list(range(ANSWERS))
     assert set(told.values()) == {"".join(f" w{k}" for k in range(500)).encode()}
+
+
+class Broken:
+    """A reader that a hostile answer breaks."""
+
+    def __init__(self, **_):
+        pass
+
+    def add(self, payloads):
+        raise ZeroDivisionError
+
+
+def broken(*_):
+    raise ZeroDivisionError
+
+
+@pytest.mark.parametrize("kind", [b"text/event-stream", b"application/json"])
+def test_an_answer_that_breaks_its_reader_is_its_own_failure_and_the_others_are_read(
+    settler, monkeypatch, kind
+):
+    good = settler.waiting.pop()
+    settler.waiting.clear()
+    settler.add((0, 200, {"type": kind}, [event("x")], [0], False), 1)
+    monkeypatch.setattr(readers, "StreamReader", Broken)
+    monkeypatch.setitem(readers._WHOLE, "chat", broken)
+    settler.catch_up()
+    monkeypatch.undo()
+    settler.add(good, 1)
+    settler.catch_up()
+    assert settler.columns["failure"][0] == Failure.BODY
+    assert list(settler.texts) == ["the answer cannot be read: ZeroDivisionError"]
+    assert settler.columns["chunks"][good[0]] == 500

@@ -11,7 +11,7 @@ import json
 import math
 import struct
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeGuard
 
 from .failure import Failure, line
 from .reading import Reading
@@ -34,6 +34,11 @@ CODES = {
 TEXT = "BYTES"
 _LENGTH = struct.Struct("<I")
 _MOST_RANK = 32
+
+
+def is_known(datatype: object) -> TypeGuard[str]:
+    """Whether it names a datatype; a hostile server may send anything in its place."""
+    return isinstance(datatype, str) and (datatype in CODES or datatype == TEXT)
 
 
 class _Amiss(Exception):  # noqa: N818 - it tells what is amiss
@@ -113,7 +118,7 @@ def _outputs(answer: dict[str, Any], behind: bytes) -> dict[str, tuple[str, list
     found = {}
     for each, size in zip(listed, sizes, strict=True):
         name, datatype, shape = each.get("name"), each.get("datatype"), _shape(each.get("shape"))
-        if not isinstance(name, str) or (datatype not in CODES and datatype != TEXT):
+        if not isinstance(name, str) or not is_known(datatype):
             raise _Amiss(f"an output is named {line(repr(name))} and of datatype {line(repr(datatype))}")
         if size is None:
             raw = _raw(name, datatype, shape, each.get("data"))

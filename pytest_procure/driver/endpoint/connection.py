@@ -9,7 +9,9 @@ from __future__ import annotations
 import socket
 import ssl
 import struct
+import termios
 import time
+from fcntl import ioctl
 from typing import TYPE_CHECKING
 
 from pytest_procure.backends.endpoints.failure import Failure
@@ -21,11 +23,14 @@ from .message import END, Message, known, learn
 if TYPE_CHECKING:  # a connection belongs to a load: the import at run time goes the other way
     from .load import Load
 
+#: Most bytes of an answer that are none of its body: sizes of chunks, their extensions, trailers. So a body
+#: of any size may come in chunks of 5 bytes, and all attempts of a query fit into the column of 32 bits.
+MOST_FRAMING = MOST_BODY
 #: Most bytes of one read.
 _READ = 64 << 10
-#: The head of Linux's `struct tcp_info`: its state, and at byte 24 the segments sent and not acknowledged.
-_TCP_INFO = struct.Struct("=B23xI")
-_TCP_CLOSE = 7
+#: A server that ends a connection so soon after an answer on it keeps none, whatever it says.
+AT_ONCE_NS = 20_000_000
+_INT = struct.Struct("i")
 _WANTS = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
 
 now = time.perf_counter_ns
@@ -35,6 +40,7 @@ class Connection:
     """A connection of a load process. At most one query is on its way on it."""
 
     __slots__ = (
+        "_given",
         "_is_fresh",
         "_loop",
         "_recv",
@@ -64,10 +70,11 @@ class Connection:
         self.query = -1  # none is on its way
         self.deadline = 0
         self.freed = 0  # when it last became free
-        self.stamp = 0
+        self.stamp = 0  # of the last read, or the end
         self.received = self.head_size = 0
         self._is_fresh = True
         self._unsent = b""
+        self._given = 0  # bytes of the last request that the kernel has taken
         self._loop = loop
         self._socket = connected
         # Looked up once.
@@ -86,7 +93,9 @@ class Connection:
         except _WANTS:
             sent = 0
         except OSError:
+            self._given = 0
             return  # it is broken: reading will say how
+        self._given = sent
         if sent < len(data):
             self._is_fresh = False
             self._unsent = data[sent:]
@@ -128,7 +137,9 @@ class Connection:
     def _writable(self) -> None:
         """Send what is left, and look whether something came."""
         try:
-            self._unsent = self._unsent[self._send(self._unsent) :]
+            sent = self._send(self._unsent)
+            self._given += sent
+            self._unsent = self._unsent[sent:]
         except _WANTS:
             pass
         except OSError:
@@ -161,6 +172,12 @@ class Connection:
             self.load.broke(self, Failure.PROTOCOL, "one request was answered more than once")
         elif message.buffered > MOST_BODY:
             self.load.broke(self, Failure.TOO_LARGE, f"the answer is longer than {MOST_BODY >> 20} MiB")
+        elif self.received - message.buffered > MOST_FRAMING:
+            self.load.broke(
+                self,
+                Failure.TOO_LARGE,
+                f"the answer takes more than {MOST_FRAMING >> 20} MiB beside its body",
+            )
         elif message.in_head and self.head_size > MOST_HEAD:
             self.load.broke(
                 self, Failure.TOO_LARGE, f"the answer's head is longer than {MOST_HEAD >> 10} KiB"
@@ -168,11 +185,13 @@ class Connection:
 
     def _ended(self, *, cleanly: bool) -> None:
         """Judge what the end of the connection means."""
+        stamp = now()
         if self.query >= 0 and not self.received and self.requests > 1:
-            self.is_unread = not cleanly or _is_unread(self._socket)
+            is_told = cleanly or stamp - self.stamp < AT_ONCE_NS
+            self.is_unread = not self._given or (is_told and _is_untaken(self._socket, self._given))
         self.is_closed = True
         self._loop.close(self._socket)
-        self.stamp = now()
+        self.stamp = stamp
         message = self.message
         if self.query < 0:
             self.load.lost(self)
@@ -197,14 +216,12 @@ class SecureConnection(Connection):
         return False
 
 
-def _is_unread(ended: socket.socket) -> bool:
-    """Whether a server had closed a socket when the request came (Linux).
+def _is_untaken(ended: socket.socket, given: int) -> bool:
+    """Whether the server's kernel has acknowledged none of the `given` bytes of a request.
 
-    Then its kernel answers the request with a reset, behind the end or in place of it, or has not
-    acknowledged it yet. A server that took the request and closed afterwards is no such case.
+    An orderly end acknowledges all that came before it, so then nobody can have read the request. A reset
+    acknowledges nothing, and what was read just before may not be acknowledged yet: it shows nothing alone.
     """
-    if not hasattr(socket, "TCP_INFO"):
-        return False
-    told = ended.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _TCP_INFO.size)
-    state, unacknowledged = _TCP_INFO.unpack(told)
-    return bool(state == _TCP_CLOSE or unacknowledged)
+    left = bytearray(_INT.size)
+    ioctl(ended.fileno(), termios.TIOCOUTQ, left)
+    return bool(_INT.unpack(left)[0] >= given)

@@ -41,7 +41,7 @@ class Dialler:
         attempt = _Attempt(self, load, then)
         self._under_way[attempt] = now() + self._patience_ns
         if len(self._under_way) == 1:
-            self._rung()
+            self._set_alarm()
         self.loop.soon(attempt.begin)
 
     @property
@@ -56,11 +56,15 @@ class Dialler:
     def _rung(self) -> None:
         """Give up what takes too long, and set the alarm for the next."""
         stamp = now()
-        for attempt, due in list(self._under_way.items()):
-            if due > stamp:
-                self._alarm.set(due)
-                return
+        for attempt in [each for each, due in self._under_way.items() if due <= stamp]:
             attempt.failed(TimeoutError(errno.ETIMEDOUT, os.strerror(errno.ETIMEDOUT)))
+        self._set_alarm()  # also for those that began meanwhile, in place of the ones that failed
+
+    def _set_alarm(self) -> None:
+        """Ring when the time of the first is over, if there is one."""
+        due = next(iter(self._under_way.values()), None)
+        if due is not None:
+            self._alarm.set(due)
 
 
 class _Attempt:

@@ -18,7 +18,7 @@ from pytest_procure.backends.endpoints.failure import Failure
 
 from .alarm import Alarm
 from .columns import MOST_LAG, Columns
-from .connection import Connection, now
+from .connection import AT_ONCE_NS, Connection, now
 from .loop import EDGE, Loop
 from .message import Head
 from .pool import Dial, Pool
@@ -27,8 +27,6 @@ from .settle import Settler
 from .traffic import Traffic
 
 _SWEEP_NS = 10_000_000
-#: A server that closes a connection so soon after an answer on it keeps none, whatever it says.
-_AT_ONCE_NS = 20_000_000
 #: Answers between two sweeps up to which there is time to read some.
 _CALM = 20
 _FOREVER = 2**63 - 1
@@ -54,7 +52,6 @@ class Load:
         self.lateness: list[int] = []  # ns, of each sweep
         self.unasked_for = 0  # connections on which bytes came that nothing had asked for
         self.keeps = True  # the server keeps connections, as far as was seen
-        self.resent = 0  # queries sent again, because the server closed a kept connection as they were sent
         self.pinned_ns = 0  # time in which queries waited because all connections were in use
         self.origin = 0
         self._requests = requests
@@ -64,6 +61,9 @@ class Load:
         self.pool = Pool(self, dial, traffic.connections)
         self._free = self.pool.free
         self._waiting: deque[int] = deque()
+        self._again: set[int] = (
+            set()
+        )  # sent again: the server had closed a kept connection before it took them
         self._later: list[tuple[int, int]] = []  # (absolute ns, query): retries, and who thinks
         self._next = traffic.first
         self._under_way = 0
@@ -182,7 +182,8 @@ class Load:
     def _send(self, query: int, connection: Connection, could: int) -> None:
         """`could`: since when it could have been sent."""
         before, behind = self._requests[self._items[query]]
-        data = b"%s%d.%d%s" % (before, query, self._retries[query], behind)
+        again = b".again" if query in self._again else b""
+        data = b"%s%d.%d%s%s" % (before, query, self._retries[query], again, behind)
         deadline = self.origin + self._scheduled[query] + self.traffic.timeout_ns
         stamp = now()
         if self._sent[query] < 0:
@@ -236,7 +237,7 @@ class Load:
         self._received[query] += connection.received
         self.pool.drop(connection)
         if connection.is_unread:  # it was never taken; latency runs on
-            self.resent += 1
+            self._again.add(query)
             self.keep_none()
             self._waiting.appendleft(query)
         elif failure is not Failure.RESET or not self._retry(query, stamp, None):
@@ -252,13 +253,20 @@ class Load:
     def lost(self, connection: Connection) -> None:
         """A connection was closed while nothing was under way on it."""
         self.pool.drop(connection)
-        if connection.requests and connection.stamp - connection.freed < _AT_ONCE_NS:
+        if connection.requests and connection.stamp - connection.freed < AT_ONCE_NS:
             self.keep_none()
 
     def keep_none(self) -> None:
         """Send each request on a connection of its own from now on."""
         self.keeps = False
         self._eager_total = 0
+        for connection in [each for each in self._free if each.requests]:
+            self.pool.drop(connection)
+
+    @property
+    def resent(self) -> int:
+        """Count the queries that were sent again."""
+        return len(self._again)
 
     def _take_over(self, connection: Connection, *, cut: bool) -> None:
         query, stamp = connection.query, connection.stamp

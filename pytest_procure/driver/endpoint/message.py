@@ -67,7 +67,7 @@ class Message:
         self.stamp = stamp
         try:
             self.parser.feed_data(data)
-        except httptools.HttpParserError as error:
+        except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
             return f"the answer is no HTTP: {error}"
         return ""
 

@@ -118,7 +118,7 @@ class Settler:
         if self._is_stream(answer):
             self._under_way = self._stream(answer)
         else:
-            self._note(answer, self._whole(answer))
+            self._note(answer, self._read(answer))
 
     def catch_up(self) -> None:
         """Do all that is left."""
@@ -145,13 +145,16 @@ class Settler:
 
     def _stream(self, answer: Answer) -> Iterator[None]:
         """Read a stream, a piece at a time."""
-        payloads, ends = sse.events(b"".join(answer.parts))
-        reader = readers.stream(self.target.reader)
-        for first in range(0, len(payloads), _PIECE):
-            reader.add(payloads[first : first + _PIECE])
-            yield
-        reading = reader.end(cut=answer.cut)
-        arrived = sse.arrivals([ends[place] for place in reading.places], [len(p) for p in answer.parts])
+        try:
+            payloads, ends = sse.events(b"".join(answer.parts))
+            reader = readers.stream(self.target.reader)
+            for first in range(0, len(payloads), _PIECE):
+                reader.add(payloads[first : first + _PIECE])
+                yield
+            reading = reader.end(cut=answer.cut)
+            arrived = sse.arrivals([ends[place] for place in reading.places], [len(p) for p in answer.parts])
+        except Exception as error:  # noqa: BLE001 - a hostile answer, as in `_read`
+            reading, arrived = _unread(error), []
         start = self._times_written + len(self._times)
         if start > MOST_TIMES:
             raise OverflowError("more tokens than a load process can time; raise `load_processes=`")
@@ -159,6 +162,13 @@ class Settler:
         origin, stamps = self.origin, answer.stamps
         self._times.extend([stamps[part] - origin for part in arrived])
         self._note(answer, reading)
+
+    def _read(self, answer: Answer) -> Reading:
+        """Read an answer that is no stream. What it makes Python raise is its own failure, nobody else's."""
+        try:
+            return self._whole(answer)
+        except Exception as error:  # noqa: BLE001 - a hostile answer must not end the load of all others
+            return _unread(error)
 
     def _whole(self, answer: Answer) -> Reading:
         """Read an answer that is no stream: a document, or the reason why there is none."""
@@ -248,6 +258,13 @@ _SHOWN = {"server", "via", "x-served-by", "x-model-version", "openai-version"}
 
 def _media_type(answer: Answer) -> str:
     return answer.fields.get("type", "").partition(";")[0].strip().lower()
+
+
+def _unread(error: Exception) -> Reading:
+    """Give the failure of an answer that broke its reader."""
+    reading = Reading()
+    reading.fail(Failure.BODY, f"the answer cannot be read: {type(error).__name__}")
+    return reading
 
 
 def _said(body: bytes) -> str:
