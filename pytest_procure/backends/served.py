@@ -223,7 +223,8 @@ class LoadedServed:
         log = ServerLog(
             path=self._base / declared.log if declared.log else None,
             limit=declared.log_bytes,
-            secrets=secrets_of(declared.environment),
+            # The endpoint asks with its key already while it is loaded.
+            secrets=secrets_of([*declared.environment, getattr(declared.endpoint, "key_env", "")]),
             awaited=self._ready.line,
         )
         self._starts += 1
@@ -237,10 +238,12 @@ class LoadedServed:
             at_port: Backend = dataclasses.replace(
                 declared, url=declared.url.replace(OPEN_PORT, f":{port}", 1)
             )
-            return cast("LoadedEndpoint", at_port.load(self._base))
+            loaded = cast("LoadedEndpoint", at_port.load(self._base))
+            self._server.log.hide(secrets_of([loaded.target.key]))
         except BaseException:
             self._server.close()
             raise
+        return loaded
 
 
 def _ready(declared: str | Callable[[str], object]) -> Ready:
