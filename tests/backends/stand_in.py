@@ -4,7 +4,8 @@
 
 It answers POST /v1/chat/completions (as a stream), POST /upper, GET /health, and KServe's V2 protocol
 (`kserve_stand_in`). Faults: it `never` gets ready, is `deaf`, `dies` while starting, `dies-asked` at the
-request behind number `after`, `tells` its log the key that it is asked with and dies there, `floods` its log, answers with `empty` streams, ignores the signal `TERM`.
+request behind number `after`, `tells` its log the key that it is asked with and dies there, `floods` its
+log, answers with `empty` streams, ignores the signal `TERM`.
 """
 
 import json
