@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 
 from pytest_procure.errors import DeclarationError, ProvisionError
 from pytest_procure.isolation.endings import Ending
+from pytest_procure.redaction import without_secret_options
 from pytest_procure.units import Quantity, duration
 
 from .command import checked_arguments, checked_names, program_file
@@ -204,7 +205,7 @@ class LoadedServed:
             "runtime": self._version or Path(declared.command[0]).name,
             "device": self.device,
             **told,
-            "command": [Path(declared.command[0]).name, *shown],
+            "command": [Path(declared.command[0]).name, *without_secret_options(shown)],
             "version": self._version or None,
             "files": self._files,
             "environment": list(declared.environment),
