@@ -16,7 +16,7 @@ from typing import Any
 from pytest_procure.backends.function import Function, qualified_name
 from pytest_procure.backends.protocol import Answer, Backend, LoadedBackend
 from pytest_procure.errors import DataError, DeclarationError
-from pytest_procure.redaction import redacted
+from pytest_procure.redaction import redacted, redacted_data
 
 from .digests import canonical
 from .places import base
@@ -153,7 +153,7 @@ class Judge:
             **self._agreed,  # what people call right, and wrong: [agreed on, labels]
             "opinions": len(self._opinions),
             "unread": unread,
-            "disclosed": dict(self._loaded.describe()),
+            "disclosed": redacted_data(dict(self._loaded.describe())),
         }
 
     def _sample(self, output: Any, reference: Any) -> Any:

@@ -179,3 +179,28 @@ def test_what_is_disclosed_of_a_judge_is_the_same_before_and_after_it_was_asked(
     assert judge.describe() == before
     assert before["prompt"] == PROMPT
     assert before["labels"] == 1
+
+
+def test_what_is_disclosed_of_a_judges_backend_holds_no_secret():
+    class Telling:
+        """A backend that tells with which key it was started."""
+
+        device, releases_gil = "cpu", True
+
+        def load(self, base):
+            return self
+
+        def predict(self, batch):
+            return ["Yes."] * len(batch)
+
+        def describe(self):
+            return {"command": ["serve", "--api-key", "hush"], "password": "hush", "runtime": "r"}
+
+        def close(self):
+            """Nothing to release."""
+
+    judge = llm_judge(Telling(), PROMPT)
+    judge("a", "a")
+    told = judge.found()["disclosed"]
+    hidden = "[redacted]"
+    assert told == {"command": ["serve", "--api-key", hidden], "password": hidden, "runtime": "r"}
