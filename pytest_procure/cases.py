@@ -17,7 +17,7 @@ from .decision import Policy
 from .driver.log import Status
 from .errors import DataError, DeclarationError, unknown
 from .measured import Measured, Operator
-from .metrics import Execution, Measurement, Metric, metric
+from .metrics import Execution, Measurement, Metric, metric, unmeasurable
 from .metrics.cost import SCORERS
 from .metrics.failures import SUSTAINED_SHARE
 from .metrics.measurement import Exact, Interval
@@ -104,9 +104,7 @@ class Case:
         of how many of what it is made.
         Raises `DeclarationError` for a name, value or range that cannot be meant.
         """
-        what = metric(name)
-        if what.kind != "own":
-            raise DeclarationError(f"`{name}` is measured by the run itself; name your own value `own.NAME`")
+        what = _own(name)
         own = value if isinstance(value, Quantity) else quantity(value, unit)
         basis: Exact | Interval = Exact(own.number, "as the test measured it")
         if interval is not None:
@@ -115,6 +113,11 @@ class Case:
                 raise DeclarationError(f"`{name}`: {own} lies outside its own range, {low} to {high}")
             basis = Interval(own.number, low, high)
         self.own[name] = Measurement(what, own, n, n_unit, basis)
+        return Measured(self.own[name], self)
+
+    def leave_unmeasured(self, name: str, reason: str) -> Measured:
+        """Keep that nothing can be said of `own.NAME`. Raises `DeclarationError` as `measure` does."""
+        self.own[name] = unmeasurable(_own(name), reason)
         return Measured(self.own[name], self)
 
     def compare(
@@ -312,6 +315,14 @@ class Case:
         answered = finding.measurement.estimate
         hopeless = answered is not None and float(answered.number) < SUSTAINED_SHARE * (1.0 - min(taken, 1.0))
         return replace(finding, certain=hopeless)
+
+
+def _own(name: str) -> Metric:
+    """Give the metric of a value that the test measured itself. Raises `DeclarationError`."""
+    what = metric(name)
+    if what.kind != "own":
+        raise DeclarationError(f"`{name}` is measured by the run itself; name your own value `own.NAME`")
+    return what
 
 
 def _unexplained(result: Result) -> bool:

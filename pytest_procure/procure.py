@@ -20,6 +20,7 @@ from .datasets import DatasetSlice, Scorer
 from .datasets.conditions import Features
 from .disclosure import files_of, refuse_deviating
 from .driver.cutting import measured_part
+from .driver.hiding import hide_secrets
 from .driver.journal import Journal
 from .driver.limits import Limits
 from .driver.log import RequestLog
@@ -32,7 +33,7 @@ from .metrics import Execution, score, score_stages
 from .metrics.throughput import MINIMUM_LAUNCHES
 from .progress import Progress
 from .provision import Provisioned, provisioned
-from .redaction import redacted, redacted_data
+from .redaction import redacted_data
 from .result import Named, Result
 from .scenarios import Scenario
 from .stopping import staged
@@ -342,9 +343,7 @@ class Procure(Named):
         finally:
             if self._progress is not None:
                 self._progress.done()
-        # Once for all: what a candidate raises may hold a key, and is recorded.
-        run.log.errors = {query: redacted(text) for query, text in run.log.errors.items()}
-        run = _with_readings(run, instruments)
+        run = hide_secrets(_with_readings(run, instruments))
         backend.hung = backend.hung or run.hung
         # Of what is no pipeline nobody here has timed a stage; it would be the candidate's own word.
         told = run.log.stages

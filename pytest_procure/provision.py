@@ -11,6 +11,7 @@ from . import threads
 from .backends import Backend, LoadedBackend
 from .errors import DeclarationError, ProcureError, ProvisionError
 from .isolation.declared import HERE, Isolation
+from .redaction import redacted
 from .telemetry.driver import names_of
 
 
@@ -77,7 +78,7 @@ class Provisioned:
         try:
             self.loaded.close()
         except (Exception, SystemExit) as error:  # noqa: BLE001 - what was measured stands all the same
-            self.troubles.append(f"{type(error).__name__}: {error}")
+            self.troubles.append(redacted(f"{type(error).__name__}: {error}"))
 
     def _load(self) -> LoadedBackend:
         assert self._declared is not None, "only a declared backend is loaded"

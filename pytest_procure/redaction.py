@@ -11,7 +11,7 @@ import getpass
 import json
 import re
 import socket
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,17 @@ _VALUES = re.compile(
 _BEARER = re.compile(r"(?i)\b(bearer|basic)\s+[\w.~+/=-]{8,}")
 _NAMED = re.compile(
     r"(?i)([\w.-]*(?:api[_-]?key|token|secret|passw(?:or)?d|credential)[\w.-]*[\"']?\s*[=:]\s*[\"']?)([^\s\"',;&)}]+)"
+)
+#: An option of a command line that takes a secret; `--max-tokens`, `--tokenizer` and `--key-file` take none.
+_OPTION = re.compile(
+    r"""(?isx)
+    (?P<name> --?
+        (?: [\w.-]* (?: api[_-]?key | secret | passw(?:or)?d | passphrase | credential | bearer ) [\w.-]*
+          | (?: [\w.-]*[_.-] )? (?: key | token | pass | auth | authorization )
+        )
+    )
+    (?: = (?P<value> .* ) )?
+    """
 )
 _USERINFO = re.compile(r"(\b[a-z][a-z0-9+.-]*://)[^/\s@]+@", re.IGNORECASE)
 _HOMES = re.compile(r"(/home|/Users|[A-Za-z]:\\Users)([/\\])[^/\\\s\"':]+")
@@ -75,8 +86,22 @@ def redacted_data(data: Any) -> Any:
             for key, each in data.items()
         }
     if isinstance(data, list | tuple):
-        return [redacted_data(each) for each in data]
+        return [redacted_data(each) for each in without_secret_options(data)]
     return data
+
+
+def without_secret_options(arguments: Sequence[Any]) -> list[Any]:
+    """Hide the values of options that are named like secrets: `--api-key VALUE`, and `--api-key=VALUE`."""
+    shown: list[Any] = []
+    value_is_secret = False
+    for each in arguments:
+        found = _OPTION.fullmatch(each) if isinstance(each, str) else None
+        if value_is_secret and isinstance(each, str) and not each.startswith("--"):
+            shown.append(HIDDEN)
+        else:
+            shown.append(each if found is None or found["value"] is None else f"{found['name']}={HIDDEN}")
+        value_is_secret = found is not None and found["value"] is None
+    return shown
 
 
 def _is_secret(name: str) -> bool:

@@ -14,6 +14,7 @@ from .datasets.conditions import Condition, Features, columns_of, worst_conditio
 from .errors import DataError, DeclarationError, unknown
 from .measured import Measured
 from .metrics import Execution
+from .metrics.judged import judge_fault
 from .stats import graded_bounds, round_outward
 
 #: Fewer items than this on either half say nothing.
@@ -24,7 +25,8 @@ _LEAST = 2
 class FoundSlice:
     """A slice that was found: `where` may stand in `dataset_slice(where=...)` of a later test.
 
-    `share` is its mean score on the half that did not find it, `n` items, to hold against a bar.
+    `share` is its mean score on the half that did not find it, `n` items, to hold against a bar; not
+    measurable where the scores are those of a judge that nothing may rest on.
     """
 
     name: str
@@ -92,6 +94,8 @@ def found_slice(case: Case, run: Execution, features: Features, asked: Asked) ->
             f"`{condition}` was found on one half of the items, and holds for {n} of the other; ask with a "
             "larger `least=`"
         )
+    if fault := judge_fault(search["scores"], run):
+        return FoundSlice(str(condition), condition, case.leave_unmeasured(search["name"], fault), n)
     share = float(means[judged].mean())
     low, high = _bounds(case, run, means[judged], clusters[judged])
     measured = case.measure(

@@ -75,3 +75,24 @@ def test_fields_named_like_secrets_are_hidden_and_counts_are_not():
         "model": {"access_token": "[redacted]", "name": "m"},
         "list": ["api_key=[redacted]"],
     }
+
+
+@pytest.mark.parametrize(
+    ("option", "shown"),
+    [
+        (["--api-key", "hush"], ["--api-key", "[redacted]"]),
+        (["--api-key=hush"], ["--api-key=[redacted]"]),
+        (["--hf-token", "hush", "--port"], ["--hf-token", "[redacted]", "--port"]),
+        (["--key", "hush"], ["--key", "[redacted]"]),
+        (["-key=hush"], ["-key=[redacted]"]),
+        (["--auth", "--port"], ["--auth", "--port"]),
+        (["--max-tokens", "512"], ["--max-tokens", "512"]),
+        (["--tokenizer", "t.json"], ["--tokenizer", "t.json"]),
+        (["the api-key", "of"], ["the api-key", "of"]),
+    ],
+    ids=str,
+)
+def test_the_value_of_an_option_that_is_named_like_a_secret_is_hidden(option, shown):
+    told = redacted_data({"command": ["serve", "m", *option]})
+    assert told == {"command": ["serve", "m", *shown]}
+    assert redacted_data(told) == told

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from pytest_procure.errors import DeclarationError, ProvisionError
+from pytest_procure.redaction import without_secret_options
 from pytest_procure.units import Quantity, duration
 
 from .files import file_record
@@ -116,7 +117,10 @@ class LoadedCommand:
         return {
             "runtime": declared.name or Path(declared.arguments[0]).name,
             "device": self.device,
-            "arguments": [Path(declared.arguments[0]).name, *declared.arguments[1:]],
+            "arguments": [
+                Path(declared.arguments[0]).name,
+                *without_secret_options(declared.arguments[1:]),
+            ],
             "files": [self._file],
             "environment": list(declared.environment),
             "timeout": str(declared.timeout),

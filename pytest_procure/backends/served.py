@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 
 from pytest_procure.errors import DeclarationError, ProvisionError
 from pytest_procure.isolation.endings import Ending
+from pytest_procure.redaction import without_secret_options
 from pytest_procure.units import Quantity, duration
 
 from .command import checked_arguments, checked_names, program_file
@@ -204,7 +205,7 @@ class LoadedServed:
             "runtime": self._version or Path(declared.command[0]).name,
             "device": self.device,
             **told,
-            "command": [Path(declared.command[0]).name, *shown],
+            "command": [Path(declared.command[0]).name, *without_secret_options(shown)],
             "version": self._version or None,
             "files": self._files,
             "environment": list(declared.environment),
@@ -223,7 +224,8 @@ class LoadedServed:
         log = ServerLog(
             path=self._base / declared.log if declared.log else None,
             limit=declared.log_bytes,
-            secrets=secrets_of(declared.environment),
+            # The endpoint asks with its key already while it is loaded.
+            secrets=secrets_of([*declared.environment, getattr(declared.endpoint, "key_env", "")]),
             awaited=self._ready.line,
         )
         self._starts += 1
@@ -237,10 +239,12 @@ class LoadedServed:
             at_port: Backend = dataclasses.replace(
                 declared, url=declared.url.replace(OPEN_PORT, f":{port}", 1)
             )
-            return cast("LoadedEndpoint", at_port.load(self._base))
+            loaded = cast("LoadedEndpoint", at_port.load(self._base))
+            self._server.log.hide(secrets_of([loaded.target.key]))
         except BaseException:
             self._server.close()
             raise
+        return loaded
 
 
 def _ready(declared: str | Callable[[str], object]) -> Ready:

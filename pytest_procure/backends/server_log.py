@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from pytest_procure.errors import ProvisionError
+from pytest_procure.redaction import redacted
 
 _CHUNK = 1 << 18
 #: Of the end, in memory, and in the file where the log is longer than that may be.
@@ -38,6 +39,10 @@ class ServerLog:
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
 
+    def hide(self, secrets: Sequence[str]) -> None:
+        """Take these out as well of what comes from now on."""
+        self._secrets = [*self._secrets, *(secret.encode() for secret in secrets)]
+
     def read_from(self, descriptor: int) -> None:
         """Begin to read a pipe, to its end."""
         self._thread = threading.Thread(target=self._read, args=(descriptor,), daemon=True)
@@ -62,11 +67,11 @@ class ServerLog:
                 file.write(tail)
 
     def last_lines(self, count: int) -> list[str]:
-        """Quote the last lines that say something, each printable and short."""
+        """Quote the last lines that say something, each printable and short, without secrets."""
         with self._lock:
             text = self._tail + self._held
         lines = [line for line in text.decode("utf-8", "replace").splitlines() if line.strip()]
-        return [_printable(self._without(line)) for line in lines[-count:]]
+        return [_printable(redacted(self._without(line))) for line in lines[-count:]]
 
     def record(self) -> dict[str, Any]:
         """Disclose how much was written so far, and the digest of it, as plain JSON data."""

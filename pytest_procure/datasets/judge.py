@@ -16,7 +16,7 @@ from typing import Any
 from pytest_procure.backends.function import Function, qualified_name
 from pytest_procure.backends.protocol import Answer, Backend, LoadedBackend
 from pytest_procure.errors import DataError, DeclarationError
-from pytest_procure.redaction import redacted
+from pytest_procure.redaction import redacted, redacted_data
 
 from .digests import canonical
 from .places import base
@@ -33,7 +33,7 @@ Label = tuple[Any, Any, bool]
 
 @dataclass(frozen=True, slots=True)
 class Opinion:
-    """What the judge said of an answer; `right` is None where that could not be read."""
+    """What the judge said of an answer; `right` is None where that could not be read, or nothing was said."""
 
     said: str
     right: bool | None
@@ -56,13 +56,14 @@ def llm_judge(
 ) -> Judge:
     """A scorer: whether a language model calls an answer right.
 
-    `endpoint` is a backend, or a function of a batch. `prompt` is a text with `{output}` and `{reference}`
-    in it, or a function of both. `read` makes right or wrong of what the judge says; what it cannot read
-    counts as wrong. `labels` are answers that people have judged: (output, reference, right). The judge is
-    asked about them first, and nothing rests on it unless it is shown to agree with people on at least
-    `agreement` of those that they call right, and of those that they call wrong (exact binomial bounds,
-    one-sided 95 %: 14 labels of each kind, all agreed on, show 0.8). Without labels nothing does. Its metric
-    is `quality.judge`, or `quality.NAME` in a mapping. Raises `DeclarationError`.
+    `endpoint` is a backend, or a function of a batch. `prompt` is a text with `{output}` and `{reference}` in
+    it, or a function of both. `read` makes right or wrong of what the judge says; what it cannot read counts
+    as wrong, and so does an answer that the endpoint refuses while it judges others. `labels` are answers
+    that people have judged: (output, reference, right). The judge is asked about them first, and nothing
+    rests on it unless it is shown to agree with people on at least `agreement` of those that they call right,
+    and of those that they call wrong (exact binomial bounds, one-sided 95 %: 14 labels of each kind, all
+    agreed on, show 0.8). Without labels nothing does. Its metric is `quality.judge`, or `quality.NAME` in a
+    mapping. Raises `DeclarationError`.
     """
     if not isinstance(endpoint, Backend) and not callable(endpoint):
         raise DeclarationError(f"the judge is {endpoint!r}; expected a backend, as in OpenAIEndpoint(...)")
@@ -105,6 +106,7 @@ class Judge:
         self._base = base()
         self._loaded: LoadedBackend | None = None
         self._opinions: dict[str, Opinion] = {}
+        self._last: tuple[Any] | None = None  # the sample that it has answered last
         self._agreed: dict[str, list[int]] | None = None
 
     def __call__(self, output: Any, reference: Any) -> bool:
@@ -118,17 +120,18 @@ class Judge:
             agreed = {"right": [0, 0], "wrong": [0, 0]}
             for output, reference, right in self._labels:
                 count = agreed["right" if right else "wrong"]
-                count[0] += self.opinion(output, reference).right is right
+                count[0] += self._opinion(output, reference, label=True).right is right
                 count[1] += 1
             self._agreed = agreed
 
     def opinion(self, output: Any, reference: Any) -> Opinion:
-        """What the judge says of an answer; asked for once a session."""
-        key = hashlib.sha256(canonical([output, reference])).hexdigest()
-        if key not in self._opinions:
-            said = self._ask(self._sample(output, reference))
-            self._opinions[key] = Opinion(said, self._read(said))
-        return self._opinions[key]
+        """What the judge says of an answer; asked for once a session.
+
+        An answer that its endpoint refuses, too long or held back by a filter, while it answers to another is
+        one without an opinion: whoever gives the answers chooses them, and must not end the test with one.
+        Raises `DataError` where it answers to no other either.
+        """
+        return self._opinion(output, reference, label=False)
 
     def describe(self) -> dict[str, Any]:
         """Disclose who judges and how, as plain JSON data: the same before a run as after it."""
@@ -150,7 +153,7 @@ class Judge:
             **self._agreed,  # what people call right, and wrong: [agreed on, labels]
             "opinions": len(self._opinions),
             "unread": unread,
-            "disclosed": dict(self._loaded.describe()),
+            "disclosed": redacted_data(dict(self._loaded.describe())),
         }
 
     def _sample(self, output: Any, reference: Any) -> Any:
@@ -158,9 +161,34 @@ class Judge:
             return self._prompt(output, reference)
         return self._prompt.format(output=output, reference=reference)
 
-    def _ask(self, sample: Any) -> str:
+    def _opinion(self, output: Any, reference: Any, *, label: bool) -> Opinion:
+        key = hashlib.sha256(canonical([output, reference])).hexdigest()
+        if key not in self._opinions:
+            sample = self._sample(output, reference)
+            said, problem = self._ask(sample, ATTEMPTS)
+            if said is None and not label and self._answers_to_others(reference):
+                said, problem = self._ask(sample, 1)  # it may have been away for a moment
+                if said is None:
+                    self._opinions[key] = Opinion(f"(no opinion: {problem})", None)
+                    return self._opinions[key]
+            if said is None:
+                raise DataError(f"the judge {self._named} gave no opinion in {ATTEMPTS} attempts: {problem}")
+            self._last = (sample,)
+            self._opinions[key] = Opinion(said, self._read(said))
+        return self._opinions[key]
+
+    def _answers_to_others(self, reference: Any) -> bool:
+        """Ask what it has answered to before, or else of what the buyer calls right; whether it answers."""
+        try:
+            (sample,) = self._last or (self._sample(reference, reference),)
+        except Exception:  # noqa: BLE001 - a prompt that takes outputs alone: then nobody knows
+            return False
+        return self._ask(sample, ATTEMPTS)[0] is not None
+
+    def _ask(self, sample: Any, attempts: int) -> tuple[str | None, str]:
+        """Give what it says; None, and why, where it says nothing."""
         problem = ""
-        for _ in range(ATTEMPTS):
+        for _ in range(attempts):
             try:
                 (answer,) = self._backend().predict([sample])
             except Exception as error:  # noqa: BLE001 - whatever it raises, it has given no opinion
@@ -168,9 +196,9 @@ class Judge:
                 continue
             answer = answer if isinstance(answer, Answer) else Answer(answer)
             if isinstance(answer.output, str):
-                return answer.output
+                return answer.output, ""
             problem = answer.error or f"it answered with {type(answer.output).__name__}, expected a text"
-        raise DataError(f"the judge {self._named} gave no opinion in {ATTEMPTS} attempts: {problem}")
+        return None, problem
 
     def _backend(self) -> LoadedBackend:
         if self._loaded is None:

@@ -10,6 +10,8 @@ import threading
 import time
 from collections.abc import Callable
 
+from pytest_procure.redaction import redacted
+
 from .endings import Ending, hung, over_limit
 from .kernel import cpu_ns, resident
 
@@ -86,7 +88,7 @@ class Warden:
         lines = self._said.decode("utf-8", "replace").splitlines()
         told = [line for line in lines if line.strip()]
         fatal = [line for line in told if line.startswith("Fatal Python error")]
-        line = (fatal or told or [""])[-1][: 4 * _LONGEST_QUOTE]
+        line = redacted((fatal or told or [""])[-1])[: 4 * _LONGEST_QUOTE]  # before a cut halves a key
         return " ".join("".join(sign if sign.isprintable() else " " for sign in line).split())[
             :_LONGEST_QUOTE
         ]

@@ -4,7 +4,8 @@
 
 It answers POST /v1/chat/completions (as a stream), POST /upper, GET /health, and KServe's V2 protocol
 (`kserve_stand_in`). Faults: it `never` gets ready, is `deaf`, `dies` while starting, `dies-asked` at the
-request behind number `after`, `floods` its log, answers with `empty` streams, ignores the signal `TERM`.
+request behind number `after`, `tells` its log the key that it is asked with and dies there, `floods` its
+log, answers with `empty` streams, ignores the signal `TERM`.
 """
 
 import json
@@ -48,6 +49,9 @@ class Handler(BaseHTTPRequestHandler):
         ASKED[0] += 1
         if FAULT == "dies-asked" and ASKED[0] > AFTER:
             say("cannot allocate 12 GiB")
+            os._exit(3)
+        if FAULT == "tells" and ASKED[0] > AFTER:
+            say(f"panic while serving; x-auth was {self.headers['Authorization'].split()[-1]}")
             os._exit(3)
         if FAULT == "floods":
             for _ in range(4):

@@ -201,3 +201,10 @@ def test_a_session_that_ends_while_a_program_hangs_leaves_none(tmp_path):
     )
     said = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     assert not alive(int(said.stdout))
+
+
+def test_the_key_among_its_arguments_is_not_disclosed(tmp_path):
+    loaded = Command([sys.executable, "-c", "input()", "--key", "hunter2"]).load(tmp_path)
+    told = loaded.describe()["arguments"]
+    loaded.close()
+    assert told[-2:] == ["--key", "[redacted]"]

@@ -239,6 +239,11 @@ def test_command_version_files_and_settings_are_disclosed_and_no_port_and_no_fol
     assert str(tmp_path) not in str(told)
 
 
+def test_the_key_among_its_arguments_is_not_disclosed(serve):
+    told = serve("--key", "hunter2", "--auth=hunter2").describe()
+    assert told["command"][-3:] == ["--key", "[redacted]", "--auth=[redacted]"]
+
+
 def test_a_version_that_is_none_is_told(tmp_path):
     refuses(declared(version=[sys.executable, "-c", "raise SystemExit(2)"]), tmp_path, "exit status 2")
 

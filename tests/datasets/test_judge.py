@@ -92,8 +92,58 @@ def test_a_judge_that_cannot_be_reached_is_told_after_some_attempts():
 
     with pytest.raises(DataError, match="gave no opinion in 3 attempts: ConnectionError: refused") as raised:
         llm_judge(refuse, PROMPT)("a", "b")
-    assert len(tries) == ATTEMPTS
+    assert len(tries) == 2 * ATTEMPTS, "with another text it is asked as often"
     assert "sk-0123" not in str(raised.value)
+
+
+def choosy(batch):
+    """Judge what is short; a long text is refused, as by an endpoint's limit."""
+    if any(len(sample) > 100 for sample in batch):
+        raise ValueError("HTTP 400: too long")
+    return ["Yes." if "good" in sample else "No." for sample in batch]
+
+
+@pytest.mark.parametrize("labels", [(), [("good", "g", True), ("bad", "g", False)]], ids=["none", "some"])
+def test_an_answer_that_the_judges_endpoint_refuses_counts_as_wrong_and_is_counted(labels):
+    judge = llm_judge(choosy, "Is it right? {output}", labels=labels)
+    assert judge("good" * 100, "g") is False
+    assert judge("good", "g") is True
+    assert judge.found()["unread"] == 1
+    assert judge.opinion("good" * 100, "g").said == "(no opinion: ValueError: HTTP 400: too long)"
+
+
+def test_a_judge_that_goes_away_in_the_middle_is_told_and_held_against_no_answer():
+    there = [True]
+
+    def judged(batch):
+        if not there[0]:
+            raise ConnectionError("refused")
+        return ["Yes."] * len(batch)
+
+    judge = llm_judge(judged, PROMPT, labels=[("a", "a", True)])
+    assert judge("b", "b") is True
+    there[0] = False
+    with pytest.raises(DataError, match="gave no opinion in 3 attempts"):
+        judge("c", "c")
+    there[0] = True
+    assert judge("c", "c") is True
+
+
+def test_a_judge_that_was_away_for_a_moment_is_asked_again():
+    fails = ["c"] * ATTEMPTS
+
+    def judged(batch):
+        if " c " in batch[0] and fails:
+            raise ConnectionError(fails.pop())
+        return ["Yes."] * len(batch)
+
+    assert llm_judge(judged, PROMPT, labels=[("a", "a", True)])("c", "c") is True
+
+
+def test_a_label_that_the_judges_endpoint_refuses_is_told():
+    judge = llm_judge(choosy, "Is it right? {output}", labels=[("good", "g", True), ("bad" * 99, "g", False)])
+    with pytest.raises(DataError, match="gave no opinion in 3 attempts: ValueError: HTTP 400"):
+        judge("good", "g")
 
 
 @pytest.mark.parametrize(
@@ -129,3 +179,28 @@ def test_what_is_disclosed_of_a_judge_is_the_same_before_and_after_it_was_asked(
     assert judge.describe() == before
     assert before["prompt"] == PROMPT
     assert before["labels"] == 1
+
+
+def test_what_is_disclosed_of_a_judges_backend_holds_no_secret():
+    class Telling:
+        """A backend that tells with which key it was started."""
+
+        device, releases_gil = "cpu", True
+
+        def load(self, base):
+            return self
+
+        def predict(self, batch):
+            return ["Yes."] * len(batch)
+
+        def describe(self):
+            return {"command": ["serve", "--api-key", "hush"], "password": "hush", "runtime": "r"}
+
+        def close(self):
+            """Nothing to release."""
+
+    judge = llm_judge(Telling(), PROMPT)
+    judge("a", "a")
+    told = judge.found()["disclosed"]
+    hidden = "[redacted]"
+    assert told == {"command": ["serve", "--api-key", hidden], "password": hidden, "runtime": "r"}

@@ -94,6 +94,18 @@ def test_a_judge_that_cannot_be_reached_is_no_verdict_on_the_offer(suite):
     assert "reject" not in ended.verdicts.values()
 
 
+def test_one_answer_that_the_judges_endpoint_refuses_does_not_keep_the_rest_from_a_verdict(suite):
+    refuses_one = f"1 / 0 if 'letter 7 ' in text else {HONEST}"
+    ended = ask(suite, judged=refuses_one)
+    assert ended.status == 0, ended.text
+    assert ended.verdicts == {"test_helps[offer]": "accept"}
+    (data,) = ended.record["datasets"]
+    assert data["judged"]["quality.helpful"]["unread"] == 1
+    (file,) = (ended.folder / "outputs").glob("*-judge.jsonl")
+    (line,) = [each for each in map(json.loads, file.read_text("ascii").splitlines()) if each["item"] == 7]
+    assert (line["right"], line["said"]) == (None, "(no opinion: ZeroDivisionError: division by zero)")
+
+
 def test_opinions_stay_out_where_samples_are_withheld(suite):
     suite.conftest(
         CONFTEST.format(labels="LABELS", judged=HONEST).replace("scorer=", "show_samples=False, scorer=")

@@ -115,3 +115,19 @@ def test_the_key_of_a_server_is_in_no_file(served, suite):
         if path.is_file():
             assert KEY.encode() not in path.read_bytes(), path.name
     assert sys.executable not in (ended.folder / "verdict.json").read_text("utf-8")
+
+
+def test_a_key_that_a_server_logs_as_it_dies_is_in_no_file(suite, monkeypatch):
+    key = "a-plain-word-as-a-key"  # that only its holder can know for one
+    monkeypatch.setenv("WAY_IN", key)
+    told = CONFTEST.replace('model="m")', 'model="m", key_env="WAY_IN")')
+    told = told.replace('["MODEL_KEY"]', "[]")
+    suite.conftest(told.format(stand_in=str(STAND_IN), offers={"telling": ["fault=tells", "after=40"]}))
+    suite.tests(TESTS)
+    ended = suite.run("--procure-report")
+    assert ended.verdicts == {"test_answers[telling]": "reject"}
+    assert 'it last wrote "panic while serving; x-auth was' in ended.words
+    assert "panic while serving" in (suite.path / "telling.log").read_text()
+    assert key not in ended.text
+    written = [file for file in suite.path.rglob("*") if file.is_file() and file.suffix != ".pyc"]
+    assert not [file.name for file in written if key.encode() in file.read_bytes()]

@@ -71,3 +71,43 @@ def test_a_search_that_cannot_be_meant_is_told(suite, asked, told):
     ended = suite.run()
     assert ended.status == 1
     assert told in ended.words
+
+
+JUDGED = """
+    import pytest
+    from pytest_procure import Candidate, Dataset
+    from pytest_procure.datasets import llm_judge
+
+    LABELS = [(f"good {{i}}", "", True) for i in range(20)] + [(f"bad {{i}}", "", False) for i in range(20)]
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_procure_candidates():
+        return [Candidate("offer", backend=lambda batch: ["good " + text for text in batch])]
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_procure_datasets():
+        texts = ["x" * (1 + k % 100) + str(k) for k in range(400)]
+        judge = llm_judge({judge}, "Right? {{output}}", labels={labels})
+        return {{"texts": lambda: Dataset.from_arrays("texts", inputs=texts, references=texts, scorer=judge)}}
+"""
+CONTENT = 'lambda batch: ["Yes"] * len(batch)'
+HONEST = 'lambda batch: ["Yes" if "good" in text else "No" for text in batch]'
+
+
+@pytest.mark.parametrize(
+    ("judge", "labels", "verdict", "told"),
+    [
+        (HONEST, "LABELS", "accept", ""),
+        (HONEST, "()", "inconclusive", "nothing rests on a judge alone"),
+        (CONTENT, "LABELS", "inconclusive", "it may decide from 80.0% on"),
+    ],
+    ids=["proven", "without labels", "always content"],
+)
+def test_no_slice_is_decided_by_a_judge_that_nobody_has_proven(suite, judge, labels, verdict, told):
+    suite.conftest(JUDGED.format(judge=judge, labels=labels))
+    test = TEST.replace('    @pytest.mark.bar("accuracy", at_least=0.8)\n', "")
+    suite.tests(test.replace("examples=60", "examples=30, scores='quality.judge'"))
+    ended = suite.run("--procure-report", "-s")
+    assert ended.verdicts == {"test_reads_all_kinds[offer]": verdict}
+    assert told in ended.words
+    assert "FOUND " in ended.text
