@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_procure.driver.limits import Limits
+from pytest_procure.driver.load import Load
 from pytest_procure.driver.log import RequestLog
 from pytest_procure.driver.seen import seen
 from pytest_procure.scenarios import Scenario, arrivals, queries
@@ -178,3 +179,17 @@ def test_load_is_measured_by_full_batches():
 def test_nothing_is_asked_of_a_candidate_that_sets_the_pace():
     log = served(range(0, 400 * MS, 10 * MS), [30 * MS] * 40)
     assert seen(log, Scenario.declare("closed_loop", concurrency=9)).load is None
+
+
+@pytest.mark.parametrize(
+    ("share", "error", "is_too_much"),
+    [
+        (0.97, 0.01, False),  # busy, and keeps up
+        (1.02, 0.05, False),  # perhaps
+        (1.05, 0.02, True),
+        (1.3, 0.25, False),  # too few requests to tell
+        (2.0, 0.3, True),
+    ],
+)
+def test_more_than_can_be_done_is_told_when_the_error_allows_it(share, error, is_too_much):
+    assert Load(share, error).is_too_much is is_too_much
