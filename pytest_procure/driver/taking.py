@@ -1,8 +1,9 @@
 """Taking an answer over: it is copied when it is given, so that nothing that comes later is scored.
 
-list, dict, set, bytearray, array     copied, after the clock was read; more than 20 us is its own
 str, number, None, date, ...          as they are: nobody can change them
-anything that has to be read          made into one of these while the clock runs, and named in `read`
+list or tuple of them                 copied in one go, after the clock was read
+dict, array, list of lists, ...       copied; one that takes long was given when the copy is over: in `late`
+anything that has to be read          made into one of these while the clock runs, and named in `late`
 anything else                         no answer: `TypeError`
 
 A list that is filled after it was returned, or one buffer for all answers, would otherwise be scored on what
@@ -17,6 +18,7 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
+from time import perf_counter_ns
 from typing import Any
 
 import numpy as np
@@ -44,63 +46,69 @@ class Unread:
     kind: str
 
 
-def taken(returned: Any, read: list[str]) -> Any:
+def taken(returned: Any, late: list[str]) -> Any:
     """Give what `predict` returned as data of our own.
 
-    What had to be read is named in `read`: it was not there before it was. Raises `TypeError` for what holds
-    no plain data, and whatever an object of the candidate's raises when it is read.
+    What had to be read, or took long to copy, is named in `late`: it was not there before. Raises `TypeError`
+    for what holds no plain data, and whatever an object of the candidate's raises when it is read.
     """
     kind = type(returned)
     if kind is list or kind is tuple:
-        own = returned.copy() if kind is list else returned  # first: another thread may write on it
-        if len(own) == 1 and type(own[0]) in _UNCHANGING:
-            return own
-        return own if _UNCHANGING.issuperset(map(type, own)) else [_own(each, read, 1) for each in own]
+        returned = returned.copy() if kind is list else returned  # first: another thread may write on it
+        if len(returned) == 1 and type(returned[0]) in _UNCHANGING:
+            return returned
+        if _UNCHANGING.issuperset(map(type, returned)):
+            return returned
+    begun = perf_counter_ns()
+    own = copied(returned, late)
+    if perf_counter_ns() - begun > BRIEF_NS:
+        late.append(kind.__name__)
+    return own
+
+
+def copied(returned: Any, late: list[str]) -> Any:
+    """Do the same, whatever time it takes: in `late` stands what had to be read."""
+    kind = type(returned)
+    if kind is list or kind is tuple:
+        return [_own(each, late, 1) for each in returned]
     if kind is _Array and not returned.dtype.hasobject:
         return returned.copy()
     if kind in _KNOWN or kind in _UNCHANGING or _is_array(returned):
-        return _own(returned, read, 0)
-    read.append(kind.__name__)
+        return _own(returned, late, 0)
+    late.append(kind.__name__)
     if isinstance(returned, (*_TEXTS, Mapping, set, frozenset)) or not hasattr(returned, "__len__"):
         return Unread(kind.__name__)
-    return [_own(each, read, 1) for each in list(returned)]
+    return [_own(each, late, 1) for each in list(returned)]
 
 
-def is_unchanging(own: Any) -> bool:
-    """Whether of what was taken over nothing could be changed meanwhile."""
-    if type(own) in {list, tuple}:
-        return _UNCHANGING.issuperset(map(type, own))
-    return type(own) in _UNCHANGING
-
-
-def untouched(returned: Any, read: list[str]) -> Any:
+def untouched(returned: Any, late: list[str]) -> Any:
     """Give what was returned as it is: it came over a channel, and nobody else holds it."""
-    del read
+    del late
     return returned
 
 
-def _own(value: Any, read: list[str], depth: int) -> Any:
+def _own(value: Any, late: list[str], depth: int) -> Any:
     kind = type(value)
     if kind in _UNCHANGING:
         return value
     if depth > _DEEPEST:
         raise TypeError(f"answered with data nested more than {_DEEPEST} deep")
     known = _KNOWN.get(kind)
-    return _read(value, read, depth) if known is None else known(value, read, depth + 1)
+    return _read(value, late, depth) if known is None else known(value, late, depth + 1)
 
 
-def _read(value: Any, read: list[str], depth: int) -> Any:
+def _read(value: Any, late: list[str], depth: int) -> Any:
     """Make known data of a value whose class is not known."""
-    tensor = _tensor(value, read)
+    tensor = _tensor(value, late)
     if tensor is not None:
-        return _array(tensor, read, depth)
-    read.append(type(value).__name__)
+        return _array(tensor, late, depth)
+    late.append(type(value).__name__)
     if isinstance(value, (np.ndarray, np.generic)) or hasattr(value, "__array__"):
         plain = np.array(value)  # of numpy's own class
-        return _own(plain[()] if isinstance(value, np.generic) else plain, read, depth)
+        return _own(plain[()] if isinstance(value, np.generic) else plain, late, depth)
     for base, made in _BASES.items():
         if isinstance(value, base):
-            return _own(made(value), read, depth)
+            return _own(made(value), late, depth)
     raise TypeError(
         f"answered with a {type(value).__name__}, which may change after it was given; "
         "expected numbers, text, bytes, arrays, and lists or dicts of them"
@@ -111,13 +119,13 @@ def _is_array(value: Any) -> bool:
     return isinstance(value, np.ndarray) or hasattr(value, "__array__")
 
 
-def _tensor(value: Any, read: list[str]) -> Any:
+def _tensor(value: Any, late: list[str]) -> Any:
     """Give a tensor as an array; None for what is none. One on a device is there when it has come here."""
     torch = sys.modules.get("torch")
     if torch is None or not isinstance(value, torch.Tensor):
         return None
     if type(value) is not torch.Tensor or value.device.type != "cpu":
-        read.append(type(value).__name__)
+        late.append(type(value).__name__)
     here = value.detach().cpu()
     if here.dtype not in _numpys(torch):
         here = here.float()
@@ -130,51 +138,51 @@ def _numpys(torch: Any) -> set[Any]:
     return {getattr(torch, name) for name in names.split()}
 
 
-def _array(value: Any, read: list[str], depth: int) -> Any:
+def _array(value: Any, late: list[str], depth: int) -> Any:
     if not value.dtype.hasobject:
         return value.copy()
     if value.dtype.names is not None:
         raise TypeError("answered with an array whose fields hold objects; expected numbers or text in them")
     own = np.empty(value.shape, dtype=object)
     for place, each in np.ndenumerate(value):
-        own[place] = _own(each, read, depth)
+        own[place] = _own(each, late, depth)
     return own
 
 
-def _answer(value: Any, read: list[str], depth: int) -> Answer:
-    output = _own(value.output, read, depth)
+def _answer(value: Any, late: list[str], depth: int) -> Answer:
+    output = _own(value.output, late, depth)
     stages = value.stages if type(value.stages) is tuple else ()
     return Answer(
         output,
-        input_tokens=_own(value.input_tokens, read, depth),
-        output_tokens=_own(value.output_tokens, read, depth),
+        input_tokens=_own(value.input_tokens, late, depth),
+        output_tokens=_own(value.output_tokens, late, depth),
         # A pipeline's output is what its last stage gave; what is no stage's is passed over.
         stages=tuple(
             StagePass(
-                _own(each.name, read, depth),
-                _own(each.passing, read, depth),
-                ns=_own(each.ns, read, depth),
-                output=output if each.output is value.output else _own(each.output, read, depth),
-                input_tokens=_own(each.input_tokens, read, depth),
-                output_tokens=_own(each.output_tokens, read, depth),
+                _own(each.name, late, depth),
+                _own(each.passing, late, depth),
+                ns=_own(each.ns, late, depth),
+                output=output if each.output is value.output else _own(each.output, late, depth),
+                input_tokens=_own(each.input_tokens, late, depth),
+                output_tokens=_own(each.output_tokens, late, depth),
             )
             for each in stages
             if type(each) is StagePass
         ),
-        error=_own(value.error, read, depth),
+        error=_own(value.error, late, depth),
     )
 
 
 #: How classes that can change are copied, without running anything of the candidate's.
 _KNOWN: dict[type[Any], Callable[[Any, list[str], int], Any]] = {
     np.ndarray: _array,
-    list: lambda value, read, depth: [_own(each, read, depth) for each in value.copy()],
-    tuple: lambda value, read, depth: tuple(_own(each, read, depth) for each in value),
-    dict: lambda value, read, depth: {
-        _own(key, read, depth): _own(each, read, depth) for key, each in value.copy().items()
+    list: lambda value, late, depth: [_own(each, late, depth) for each in value.copy()],
+    tuple: lambda value, late, depth: tuple(_own(each, late, depth) for each in value),
+    dict: lambda value, late, depth: {
+        _own(key, late, depth): _own(each, late, depth) for key, each in value.copy().items()
     },
-    set: lambda value, read, depth: {_own(each, read, depth) for each in value.copy()},
-    frozenset: lambda value, read, depth: frozenset(_own(each, read, depth) for each in value),
+    set: lambda value, late, depth: {_own(each, late, depth) for each in value.copy()},
+    frozenset: lambda value, late, depth: frozenset(_own(each, late, depth) for each in value),
     bytearray: lambda value, *_: bytes(value),
     memoryview: lambda value, *_: bytes(value),
     Answer: _answer,

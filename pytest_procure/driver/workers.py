@@ -22,11 +22,10 @@ from .batching import Queue
 from .board import Board, one_line
 from .clock import Clock, sharpen
 from .log import Int64
-from .taking import BRIEF_NS, is_unchanging
 from .turns import Turns
 
 Predict = Callable[[Any], Sequence[Any]]
-#: Makes what was returned our own, and names what had to be read: `taking`.
+#: Makes what was returned our own, and names what was there only then: `taking`.
 Take = Callable[[Any, list[str]], Any]
 _FOREVER = 2**63 - 1
 _Stat = tuple[int, int] | None
@@ -40,7 +39,7 @@ def in_turn(  # noqa: PLR0913, PLR0917 - who answers what, and how
     The end is decided when a query would be sent. Inputs that are not prepared are gathered between queries.
     """
     started, completed, outputs, stop, now = _columns(board, clock)
-    read: list[str] = []
+    late: list[str] = []
     clock.until(board.origin, stop)
     until = _FOREVER if duration_ns is None else now() + duration_ns
     for query, batch in enumerate(inputs):
@@ -51,15 +50,14 @@ def in_turn(  # noqa: PLR0913, PLR0917 - who answers what, and how
         try:
             answered = predict(batch)
             end = now()
-            outputs[query] = own = take(answered, read)
-            copied = now()
-            if read or (copied - end > BRIEF_NS and not is_unchanging(own)):
-                end = copied
-                read.clear()
+            outputs[query] = take(answered, late)
+            if late:
+                end = now()
+                late.clear()
             completed[query] = end
         except BaseException as error:  # noqa: BLE001 - whatever a candidate raises is a failed request
             stamp = now()
-            read.clear()
+            late.clear()
             board.failures[query] = one_line(error)
             completed[query] = stamp
 
@@ -69,7 +67,7 @@ def one_by_one(  # noqa: PLR0913, PLR0917 - as above
 ) -> None:
     """Serve each of `inputs` when it is due and the one before it is answered."""
     started, completed, outputs, stop, now = _columns(board, clock)
-    read: list[str] = []
+    late: list[str] = []
     due_after = schedule.data
     origin = board.origin
     for query, batch in enumerate(inputs):
@@ -83,15 +81,14 @@ def one_by_one(  # noqa: PLR0913, PLR0917 - as above
         try:
             answered = predict(batch)
             end = now()
-            outputs[query] = own = take(answered, read)
-            copied = now()
-            if read or (copied - end > BRIEF_NS and not is_unchanging(own)):
-                end = copied
-                read.clear()
+            outputs[query] = take(answered, late)
+            if late:
+                end = now()
+                late.clear()
             completed[query] = end
         except BaseException as error:  # noqa: BLE001 - whatever a candidate raises is a failed request
             stamp = now()
-            read.clear()
+            late.clear()
             board.failures[query] = one_line(error)
             completed[query] = stamp
 
@@ -106,7 +103,7 @@ def in_batches(
     """Serve what `queue` gives; `gather(number, first, end)` makes a batch of inputs."""
     board = queue.board
     started, completed, outputs, _, now = _columns(board, queue.clock)
-    read: list[str] = []
+    late: list[str] = []
     free = 0
     while (claim := queue.claim(worker, free)) is not None:
         number, first, end = claim
@@ -115,15 +112,14 @@ def in_batches(
         try:
             answered = predict(batch)
             free = now()
-            outputs[number] = own = take(answered, read)
-            copied = now()
-            if read or (copied - free > BRIEF_NS and not is_unchanging(own)):
-                free = copied
-                read.clear()
+            outputs[number] = take(answered, late)
+            if late:
+                free = now()
+                late.clear()
             completed[number] = free
         except BaseException as error:  # noqa: BLE001 - whatever a candidate raises is a failed request
             free = now()
-            read.clear()
+            late.clear()
             board.failures[number] = one_line(error)
             completed[number] = free
         queue.busy[worker] = 0

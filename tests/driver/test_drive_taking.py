@@ -20,7 +20,7 @@ from pytest_procure.backends.protocol import Answer, Passing, StagePass
 from pytest_procure.driver.board import Board
 from pytest_procure.driver.log import Status
 from pytest_procure.driver.pull import drive
-from pytest_procure.driver.taking import Unread, taken
+from pytest_procure.driver.taking import Unread, copied, taken
 from pytest_procure.driver.workers import one_by_one
 from pytest_procure.scenarios import Scenario
 
@@ -220,9 +220,9 @@ def test_what_is_no_sequence_does_not_become_one_later():
             raise AttributeError(name)
 
     later = []
-    read = []
-    assert taken(Changing(), read) == Unread("Changing")
-    assert read == ["Changing"]
+    late = []
+    assert copied(Changing(), late) == Unread("Changing")
+    assert late == ["Changing"]
 
 
 PLAIN = st.recursive(
@@ -240,9 +240,9 @@ PLAIN = st.recursive(
 @settings(deadline=None)
 @given(st.lists(PLAIN))
 def test_plain_data_are_taken_as_they_are(value):
-    read = []
-    assert taken(value, read) == value
-    assert not read
+    late = []
+    assert copied(value, late) == value
+    assert not late
 
 
 def test_nothing_is_copied_that_cannot_change():
@@ -262,14 +262,14 @@ def test_an_output_that_is_also_its_last_stages_is_copied_once():
 
 def test_a_tensor_is_taken_as_an_array():
     torch = pytest.importorskip("torch")
-    tensor, read = torch.ones(2, requires_grad=True), []
-    own = taken(tensor, read)
+    tensor, late = torch.ones(2, requires_grad=True), []
+    own = copied(tensor, late)
     with torch.no_grad():
         tensor[:] = 7
     assert own.tolist() == [1, 1]
-    half = taken([torch.ones(1, dtype=torch.bfloat16)], read)
+    half = copied([torch.ones(1, dtype=torch.bfloat16)], late)
     assert half[0].tolist() == [1]
-    assert not read
+    assert not late
 
 
 @pytest.mark.parametrize("scenario", TRAFFIC, ids=label)
