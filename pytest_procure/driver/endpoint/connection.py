@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 from pytest_procure.backends.endpoints.failure import Failure
 from pytest_procure.backends.endpoints.target import MOST_BODY, MOST_HEAD
 
-from .loop import IN, OUT, Loop
-from .message import END, Message, known, learn
+from .loop import IN, OUT, STREAM, Loop
+from .message import Head, Message, head_of, learn
 
 if TYPE_CHECKING:  # a connection belongs to a load: the import at run time goes the other way
     from .load import Load
@@ -47,7 +47,7 @@ class Connection:
         "_send",
         "_socket",
         "_unsent",
-        "deadline",
+        "_usual",
         "freed",
         "head_size",
         "is_closed",
@@ -68,18 +68,18 @@ class Connection:
         self.is_unread = False  # closed by a server that never took the last request, after it took others
         self.requests = 0
         self.query = -1  # none is on its way
-        self.deadline = 0
         self.freed = 0  # when it last became free
         self.stamp = 0  # of the last read, or the end
         self.received = self.head_size = 0
         self._is_fresh = True
+        self._usual: Head | None = None  # the head of its last answer: most are alike
         self._unsent = b""
         self._given = 0  # bytes of the last request that the kernel has taken
         self._loop = loop
         self._socket = connected
         # Looked up once.
         self._recv, self._send = connected.recv, connected.send
-        loop.watch(connected.fileno(), self.readable)
+        loop.watch(connected.fileno(), self.readable, STREAM)
 
     def send(self, data: bytes) -> None:
         """Send the request of `query`."""
@@ -107,7 +107,7 @@ class Connection:
         return self.message.is_keeping and not self.is_closed and not self._unsent
 
     def readable(self) -> bool:
-        """Take what came; whether something did."""
+        """Take what came; whether something did, and more may."""
         try:
             data = self._recv(_READ)
         except _WANTS:
@@ -116,16 +116,20 @@ class Connection:
             self._ended(cleanly=False)
             return False
         self.stamp = stamp = now()
-        start, _, body = data.partition(END)
-        head = known.get(start)
-        if head is not None and len(body) == head.length and self._is_fresh and self.query >= 0:
-            self.load.whole(self, head, body, stamp)
+        head: Head | None = self._usual
+        if head is None or len(data) != head.whole or not data.startswith(head.text):
+            head = head_of(data)
+        if head is not None and self._is_fresh and self.query >= 0:
+            self._usual = head
+            self.load.whole(self, head, data, stamp)
         elif data:
             self._take(data)
         else:
             self._ended(cleanly=True)
             return False
-        return True
+        if len(data) == _READ:
+            self._loop.soon(self._read_on)
+        return not self.is_closed
 
     def close(self) -> None:
         """Close at once; nothing is asked of it any more."""
@@ -133,6 +137,11 @@ class Connection:
         if not self.is_closed:
             self.is_closed = True
             self._loop.close(self._socket)
+
+    def _read_on(self) -> None:
+        """Take more than one read brings, behind what has come on other connections."""
+        if not self.is_closed:
+            self.readable()
 
     def _writable(self) -> None:
         """Send what is left, and look whether something came."""
@@ -145,7 +154,7 @@ class Connection:
         except OSError:
             self._unsent = b""
         if not self._unsent:
-            self._loop.watch(self._socket.fileno(), self.readable)
+            self._loop.watch(self._socket.fileno(), self.readable, STREAM)
         self.readable()
 
     def _take(self, data: bytes) -> None:
@@ -211,7 +220,7 @@ class SecureConnection(Connection):
 
     def readable(self) -> bool:
         """Take what came, record behind record, until there is no more."""
-        while not self.is_closed and super().readable():
+        while super().readable():
             pass
         return False
 

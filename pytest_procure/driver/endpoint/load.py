@@ -79,7 +79,7 @@ class Load:
         # Where whoever has an answer asks the next at once, as long as there is one.
         is_eager = traffic.concurrency is not None and not traffic.think_ns and traffic.together == 1
         self._eager_total = traffic.total if is_eager else 0
-        self._step, self._timeout = traffic.step, traffic.timeout_ns
+        self._step = traffic.step
         # Looked up once: a name in a dict costs as much as the store itself.
         self._sent = columns["sent"]
         self._scheduled = columns["scheduled"]
@@ -184,12 +184,11 @@ class Load:
         before, behind = self._requests[self._items[query]]
         again = b".again" if query in self._again else b""
         data = b"%s%d.%d%s%s" % (before, query, self._retries[query], again, behind)
-        deadline = self.origin + self._scheduled[query] + self.traffic.timeout_ns
         stamp = now()
         if self._sent[query] < 0:
             self._sent[query] = stamp - self.origin
             self._lag[query] = min(stamp - could, MOST_LAG) if stamp > could else 0
-        connection.query, connection.deadline = query, deadline
+        connection.query = query
         connection.send(data)
 
     # What connections tell
@@ -198,12 +197,12 @@ class Load:
         """An answer has come to its end."""
         self._take_over(connection, cut=False)
 
-    def whole(self, connection: Connection, head: Head, body: bytes, stamp: int) -> None:
+    def whole(self, connection: Connection, head: Head, data: bytes, stamp: int) -> None:
         """An answer has come in one read, with a head as it came before; what it says is read later."""
         query, since = connection.query, stamp - self.origin
         self._ends[query] = since
-        self._keep((query, head, body, stamp))
-        self._kept += head.length
+        self._keep((query, head, data))
+        self._kept += head.whole
         following = self._next
         if following < self._eager_total and stamp < self._until and not self._waiting:
             # What `_freed`, `_concluded`, `_take` and `_send` come to where a closed loop goes on: at the
@@ -212,7 +211,7 @@ class Load:
             self._ended += 1
             self._last_end = stamp
             self._scheduled[following] = since
-            connection.query, connection.deadline = following, stamp + self._timeout
+            connection.query = following
             before, behind = self._requests[self._items[following]]
             request = b"%s%d.0%s" % (before, following, behind)
             sent = now()
@@ -373,7 +372,8 @@ class Load:
     def _sweep(self, stamp: int) -> None:
         """Give up what is past its deadline, on connections and in the queue."""
         under_way = [each for each in self.pool.every if each.query >= 0]
-        for connection in [each for each in under_way if each.deadline <= stamp]:
+        began = stamp - self.origin - self.traffic.timeout_ns
+        for connection in [each for each in under_way if self._scheduled[each.query] <= began]:
             query = connection.query
             self._received[query] += connection.received
             self.pool.drop(connection)

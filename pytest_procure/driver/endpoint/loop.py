@@ -14,10 +14,17 @@ from collections.abc import Callable
 IN, OUT = select.EPOLLIN, select.EPOLLOUT
 #: Told once when it becomes readable, so that nobody has to read it: for timers.
 EDGE = select.EPOLLIN | select.EPOLLET
+#: The same of a connection, whose end may come together with bytes. The kernel does not look again at what it
+#: has told of, which is a thirtieth of a small request.
+STREAM = EDGE | select.EPOLLRDHUP
 
 
 class Loop:
-    """Descriptors and their handlers. A handler takes what is there and never waits."""
+    """Descriptors and their handlers.
+
+    A handler takes what is there and never waits. One that says yes is called again when the other side has
+    ended, until it says no.
+    """
 
     def __init__(self) -> None:
         self._epoll = select.epoll()
@@ -54,10 +61,11 @@ class Loop:
         """Wait and call until `is_over()`."""
         poll, handlers = self._epoll.poll, self._handlers
         while not is_over():
-            for descriptor, _ in poll(0 if self._soon else None):
+            for descriptor, events in poll(0 if self._soon else None):
                 handler = handlers.get(descriptor)
-                if handler is not None:
-                    handler()
+                if handler is not None and handler() and events != IN:
+                    while handler():  # to the end, of which nobody tells a second time
+                        pass
             if self._closing:
                 for each in self._closing:
                     each.close()

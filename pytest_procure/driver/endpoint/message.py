@@ -116,8 +116,8 @@ class Head:
     """The head of an answer with status 200 whose body's length it tells, on a connection that is kept."""
 
     fields: dict[str, bytes]
-    length: int  # bytes of the body
-    size: int  # bytes of the head, to the end of its empty line
+    text: bytes  # to the end of its empty line
+    whole: int  # bytes of the answer
 
 
 #: Heads that were taken apart before, by all bytes before the empty line. At high rates most are alike, and
@@ -140,4 +140,10 @@ def learn(data: bytes, message: Message) -> None:
     ):
         if len(known) >= _MOST_KNOWN:
             known.clear()
-        known[head] = Head(message.fields, len(body), len(head) + len(END))
+        known[head] = Head(message.fields, head + END, len(data))
+
+
+def head_of(data: bytes) -> Head | None:
+    """Give the head of a whole answer, if one like it was taken apart before."""
+    head = known.get(data.partition(END)[0])
+    return head if head is not None and head.whole == len(data) else None

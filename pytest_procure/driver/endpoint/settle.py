@@ -41,8 +41,9 @@ _MOST_SEEN = 20
 #: What came for a query: its number, the status, fields of the head, the body in parts with their stamps
 #: (absolute ns), and whether the connection was closed before the answer's end.
 Came = tuple[int, int, dict[str, bytes], list[bytes], list[int], bool]
-#: The same where it came in one read, HTTP 200, with a head that was known: number, head, body, stamp.
-CameWhole = tuple[int, Head, bytes, int]
+#: The same where it came in one read, HTTP 200, with a head that was known: number, head, head and body. When
+#: is noted as the query's end.
+CameWhole = tuple[int, Head, bytes]
 
 
 class Answer:
@@ -106,12 +107,13 @@ class Settler:
 
     def _next(self, came: Came | CameWhole) -> None:
         """Read an answer, or begin to."""
-        if len(came) == 4:
-            query, head, body, stamp = came
-            self._held -= len(body)
-            self.columns["headers"][query] = stamp - self.origin
-            self.columns["received"][query] += head.size + len(body)
-            answer = Answer((query, 200, head.fields, [body], [stamp], False))
+        if len(came) == 3:
+            query, head, data = came
+            self._held -= head.whole
+            ended = self.columns["headers"][query] = self.columns["ended"][query]
+            self.columns["received"][query] += head.whole
+            body = data[len(head.text) :]
+            answer = Answer((query, 200, head.fields, [body], [ended + self.origin], False))
         else:
             answer = Answer(came)
             self._held -= sum(map(len, answer.parts)) + _OF_A_PART * len(answer.parts)
