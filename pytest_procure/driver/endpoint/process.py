@@ -6,6 +6,7 @@ says `ready`, waits for `go`, runs its load, and says what it saw of itself. Whe
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import json
 import mmap
@@ -24,7 +25,7 @@ from .alarm import Alarm
 from .dial import Dialler
 from .load import Load
 from .loop import EDGE, Loop
-from .settle import Settler
+from .settle import MOST_HELD, OF_AN_ANSWER, Settler
 from .talk import requests_of
 from .traffic import Traffic
 
@@ -32,6 +33,9 @@ _NOWHERE = "/dev/null"
 _MOST_WARM = 256
 #: After the warm-up: a server that closes connections as soon as it has answered is seen to do so.
 _IDLE_NS = 30_000_000
+#: For glibc's `mallopt`: M_TRIM_THRESHOLD and M_MMAP_THRESHOLD, as much as it takes.
+_KEEP_WHAT_IS_FREED = ((-1, 1 << 30), (-3, 32 << 20))
+_PIECE = 64 << 10
 
 
 def main() -> None:
@@ -63,6 +67,7 @@ def _run(asked: dict[str, Any]) -> None:
     commands = _Commands(load, loop)
     loop.watch(sys.stdin.fileno(), commands.read)
     warmed = _warm_up(load, target, asked, (requests, dial, loop))
+    _reserve(min(MOST_HELD, rows * OF_AN_ANSWER))
     gc.collect()
     gc.freeze()
     gc.disable()
@@ -201,6 +206,18 @@ def _scratch(items: list[int]) -> columns.Columns:
     for row, item in enumerate(items):
         table["item"][row] = item
     return table
+
+
+def _reserve(size: int) -> None:
+    """Have memory at hand for answers that wait to be read: the first touch of a page would take its time."""
+    try:
+        libc = ctypes.CDLL(None)
+        for option in _KEEP_WHAT_IS_FREED:
+            libc.mallopt(*option)
+    except (AttributeError, OSError, TypeError):
+        return  # no glibc: what is freed may go back, and there is nothing to be had
+    pieces = [b"." * _PIECE for _ in range(size // _PIECE)]
+    del pieces
 
 
 def _run_delay() -> int:

@@ -28,8 +28,8 @@ _PIECE = 64
 #: What is read without a look at what has arrived meanwhile.
 _PORTION_NS = 200_000
 #: Bytes of answers that may wait to be read, and what an answer takes beside its bytes, and one of its parts.
-_MOST_HELD = 64 << 20
-_OF_AN_ANSWER, _OF_A_PART = 600, 80
+MOST_HELD = 64 << 20
+OF_AN_ANSWER, _OF_A_PART = 600, 80
 _LONGEST = 200  # of a field of the head
 _OUTPUTS, _TIMES = 256 << 10, 32 << 10  # bytes and token times that are written to a store at once
 _MOST_TEXTS = 60_000
@@ -89,7 +89,7 @@ class Settler:
     @property
     def is_full(self) -> bool:
         """Whether too much waits."""
-        return self._held + len(self.waiting) * _OF_AN_ANSWER > _MOST_HELD
+        return self._held + len(self.waiting) * OF_AN_ANSWER > MOST_HELD
 
     def some(self) -> bool:
         """Do about 0.2 ms of work; whether more has to be done soon: too much waits, or somebody for it."""
