@@ -18,7 +18,7 @@ from pytest_procure.driver.endpoint.alarm import Alarm
 from pytest_procure.driver.endpoint.dial import Dialler
 from pytest_procure.driver.endpoint.drive import drive
 from pytest_procure.driver.endpoint.loop import EDGE, Loop
-from pytest_procure.driver.endpoint.message import END, Message, known, learn
+from pytest_procure.driver.endpoint.message import END, Message, head_of, known, learn
 from pytest_procure.driver.endpoint.outcome import request_log
 from pytest_procure.driver.endpoint.plan import Plan
 from pytest_procure.scenarios import Scenario
@@ -58,7 +58,9 @@ def test_a_head_is_remembered_only_where_another_answer_would_be_read_the_same_w
         assert not again.feed(head + END + other, 9)
         assert (again.answers, again.status, again.is_keeping) == (1, 200, True)
         assert b"".join(again.parts) == other
-        assert seen.length == len(other)
+        assert head_of(head + END + other) is seen
+        assert head_of(head + END + other + b"x") is None
+        assert seen.text == head + END
         assert seen.fields == again.fields
 
 
