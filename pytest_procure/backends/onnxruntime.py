@@ -18,7 +18,17 @@ from pytest_procure.errors import DeclarationError, ProvisionError, unknown
 from .decode import Decode, decoder, decoder_name
 from .files import checked_digest, file_record, model_file, one_line
 from .onnx_files import external_files
-from .onnx_providers import CPU, Provider, device_of, known, lacking, name_of
+from .onnx_providers import (
+    CPU,
+    Provider,
+    check,
+    device_of,
+    known,
+    lacking,
+    name_of,
+    refuse_variables,
+    tf32_notes,
+)
 from .precision import of_onnx
 
 _OPTIMISATION = {
@@ -79,6 +89,7 @@ class OnnxRuntime:
             )
         if not isinstance(self.io_binding, bool):
             raise DeclarationError(f"`io_binding={self.io_binding!r}` of `{self.path}` is no True or False")
+        check(self.providers)
         decoder(self.decode)
         if self.dtype is not None:
             try:
@@ -96,6 +107,7 @@ class OnnxRuntime:
                 f"ORT_LOAD_CONFIG_FROM_MODEL=1 would let `{self.path}` bring its own session settings, "
                 "not the declared ones; unset it"
             )
+        refuse_variables(self.providers)
         try:
             onnxruntime: Any = importlib.import_module("onnxruntime")  # an extra, and slow to import
         except ImportError:
@@ -321,10 +333,8 @@ class LoadedOnnxRuntime:
         return told
 
     def _notes(self) -> list[str]:
-        """CUDA's provider rounds fp32 to TF32 unless it is told not to."""
-        options = self._session.get_provider_options().get("CUDAExecutionProvider", {})
-        coarse = str(options.get("use_tf32", "0")).lower() in {"1", "true"} and "fp32" in self._weights
-        return ["its fp32 may be computed in TF32 (`use_tf32` of CUDAExecutionProvider)"] if coarse else []
+        """NVIDIA's providers round fp32 to TF32 unless they are told not to."""
+        return tf32_notes(self._session.get_provider_options()) if "fp32" in self._weights else []
 
     def _computed(self) -> dict[str, float]:
         """Precisions that a provider computes in by its own options, whatever the weights are stored as."""

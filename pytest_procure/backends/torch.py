@@ -28,6 +28,8 @@ from .torch_files import EXPORTED, program, restore
 #: Stands in the report.
 _TRUSTED = "its files were read with `trust_pickle=True`, so they may have run code of their author's"
 _MODES = ("default", "reduce-overhead", "max-autotune")
+#: Those that replay CUDA graphs, and the torch since which more than one thread may (pytorch #123177).
+_GRAPHS, _GRAPHS_IN_THREADS = _MODES[1:], (2, 13)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,12 +91,12 @@ class TorchModule:
                 "run `pip install 'pytest-procure[torch]'`"
             ) from None
         device = _device(torch, self.device)
-        self._check_compiler(device)
+        self._check_compiler(torch, device)
         dtype = _dtype(torch, self.dtype)
         _dtype(torch, self.autocast, named="autocast")
-        module, file = self._brought(torch, base)
-        refused = ""
+        module, file, refused = None, None, ""
         try:
+            module, file = self._brought(torch, base, device)
             module = module.to(device=device, dtype=dtype)
             if self.channels_last:
                 module = module.to(memory_format=torch.channels_last)
@@ -105,29 +107,44 @@ class TorchModule:
         if refused:  # out here, where the error no longer holds on to what fitted
             del module
             _give_back(torch, device)
-            raise ProvisionError(f"`{self._name()}` does not fit on {device}: {refused}")
+            raise ProvisionError(f"`{self._name()}` cannot be put on {device}: {refused}")
         return LoadedTorchModule(self, torch, module, file)
 
-    def _check_compiler(self, device: Any) -> None:
-        """Refuse to compile for the processor without a C++ compiler: the first call would fail."""
-        if not self.compile or device.type != "cpu":
+    def _check_compiler(self, torch: Any, device: Any) -> None:
+        """Refuse to compile where the first call, or the first of a second thread, would fail."""
+        if not self.compile:
             return
-        named = os.environ.get("CXX", "clang++" if sys.platform == "darwin" else "g++")
-        if shutil.which((shlex.split(named) or [""])[0]) is None:
+        if device.type == "cpu":
+            named = os.environ.get("CXX", "clang++" if sys.platform == "darwin" else "g++")
+            self._need("C++", (shlex.split(named) or [""])[:1], "on the CPU", "g++")
+        if device.type == "cuda":
+            if self.compile in _GRAPHS and torch.__version__ < _GRAPHS_IN_THREADS:
+                raise ProvisionError(
+                    f"`{self._name()}`: compile={self.compile!r} fails in a second thread with torch "
+                    f"{torch.__version__}; expected torch 2.13 or later, or compile=True"
+                )
+            if sys.platform == "linux":  # on Windows Triton brings a compiler
+                named = os.environ.get("CC")  # for Triton all of it is one file's name
+                self._need("C", ["gcc", "clang"] if named is None else [named], "on CUDA", "gcc")
+
+    def _need(self, language: str, names: Sequence[str], where: str, package: str) -> None:
+        """Raise `ProvisionError` where none of these compilers is there."""
+        if not any(shutil.which(name) for name in names):
             raise ProvisionError(
-                f"`{self._name()}`: torch.compile needs a C++ compiler on the CPU; there is no `{named}`; "
-                "install one (Debian: apt-get install g++), or leave out `compile=`"
+                f"`{self._name()}`: torch.compile needs a {language} compiler {where}; there is no "
+                f"{' or '.join(f'`{name}`' for name in names)}; "
+                f"install one (Debian: apt-get install {package}), or leave out `compile=`"
             )
 
     def _name(self) -> str:
         return qualified_name(self.module) if callable(self.module) else str(self.module)
 
-    def _brought(self, torch: Any, base: Path) -> tuple[Any, Path | None]:
+    def _brought(self, torch: Any, base: Path, device: Any) -> tuple[Any, Path | None]:
         """The module with its weights, and the file that they are from."""
         if isinstance(self.module, str | Path):
             file = model_file(base, self.module)
             checked_digest(file, self.sha256, str(self.module))
-            return program(torch, file, str(self.module), trusted=self.trust_pickle), file
+            return program(torch, file, str(self.module), device, trusted=self.trust_pickle), file
         module = self._made(torch)
         if self.state is None:
             return module, None
@@ -180,16 +197,20 @@ class LoadedTorchModule:
         """Answer a batch; returns after the device has finished."""
         with self._torch.inference_mode(), self._cast():
             outputs = self._call(self._tensor(inputs))
+            self._finish()  # before anybody reads: a copy to the host waits for its own stream only
             if self._declared.decode is None:
                 rows: Sequence[Any] = self._rows(outputs)
                 return rows
             if isinstance(self._declared.decode, str):
                 outputs = self._rows(outputs)
             answers: Sequence[Any] = self._decode(outputs)
+        self._finish()  # with what a function decoder began
+        return answers
+
+    def _finish(self) -> None:
         if self._device.type != "cpu":
             # All of the device, and not one stream's event: a module may have put work on streams of its own.
             self._torch.accelerator.synchronize(self._device)
-        return answers
 
     def _cast(self) -> AbstractContextManager[Any]:
         if self._declared.autocast is None:
@@ -263,20 +284,19 @@ class LoadedTorchModule:
         coarse = self._tf32()
         return [
             *([_TRUSTED] if self._declared.trust_pickle else []),
-            *(
-                [f"its fp32 {' and '.join(coarse)} may be computed in TF32, as torch is set"]
-                if coarse
-                else []
-            ),
+            *([f"its fp32 {', '.join(coarse)} may be computed in TF32, as torch is set"] if coarse else []),
         ]
 
     def _tf32(self) -> list[str]:
         """Which computations in fp32 an NVIDIA GPU may round to TF32, by torch's settings."""
         if self._device.type != "cuda":
             return []
-        torch = self._torch
-        found = ["convolutions"] if torch.backends.cudnn.allow_tf32 else []
-        return found + ["matrix products"] * (torch.get_float32_matmul_precision() != "highest")
+        cudnn, blas = self._torch.backends.cudnn, self._torch.backends.cuda.matmul
+        if hasattr(cudnn, "conv"):  # since torch 2.9; where they are set, the older names raise
+            set_to = {"convolutions": cudnn.conv, "recurrent layers": cudnn.rnn, "matrix products": blas}
+            return [what for what, one in set_to.items() if one.fp32_precision == "tf32"]
+        found = ["convolutions", "recurrent layers"] if cudnn.allow_tf32 else []
+        return found + ["matrix products"] * (self._torch.get_float32_matmul_precision() != "highest")
 
     def _mode(self) -> str:
         declared = self._declared
@@ -293,9 +313,11 @@ class LoadedTorchModule:
         """Let go of the module and give PyTorch its number of threads back."""
         self._torch.set_num_threads(self._threads_before)
         del self._module, self._call
-        if self._declared.compile:
-            self._torch.compiler.reset()  # what was compiled holds the weights
-        _give_back(self._torch, self._device)
+        try:
+            if self._declared.compile:
+                self._torch.compiler.reset()  # what was compiled holds the weights
+        finally:
+            _give_back(self._torch, self._device)
 
 
 def _device(torch: Any, name: str) -> Any:

@@ -22,10 +22,14 @@ from .files import one_line
 EXPORTED = ".pt2"
 
 
-def program(torch: Any, file: Path, shown: str, *, trusted: bool) -> Any:
-    """Read a program as a module on the CPU. Raises `ProvisionError`."""
+def program(torch: Any, file: Path, shown: str, device: Any, *, trusted: bool) -> Any:
+    """Read a program as a module on the device: its constants too, and the devices that its graph names.
+
+    The module's own `.to` would move its weights only. Raises `ProvisionError`, or torch's own error where
+    the device has no room.
+    """
     if file.suffix != EXPORTED:
-        return _script(torch, file, shown)
+        return _script(torch, file, shown, device)
     if not trusted:
         raise ProvisionError(
             f"`{shown}` is an exported program, which torch reads by unpickling, and that can run any code "
@@ -34,18 +38,23 @@ def program(torch: Any, file: Path, shown: str, *, trusted: bool) -> Any:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # torch's own about its format
-            return torch.export.load(file).module()
+            passes = importlib.import_module("torch.export.passes")  # not imported with torch
+            return passes.move_to_device_pass(torch.export.load(file), device).module()
+    except torch.OutOfMemoryError:
+        raise
     except Exception as error:  # noqa: BLE001 - a file from outside fails in every way there is
         raise ProvisionError(
             f"`{shown}` is no exported program: {one_line(error, hide=file)[:200]}"
         ) from None
 
 
-def _script(torch: Any, file: Path, shown: str) -> Any:
+def _script(torch: Any, file: Path, shown: str, device: Any) -> Any:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the same
-            return torch.jit.load(str(file), map_location="cpu")
+            return torch.jit.load(str(file), map_location=device)
+    except torch.OutOfMemoryError:
+        raise
     except Exception as error:  # noqa: BLE001 - the same
         raise ProvisionError(
             f"`{shown}` is no TorchScript program: {one_line(error, hide=file)[:200]}"

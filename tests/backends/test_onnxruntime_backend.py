@@ -7,7 +7,7 @@ import tiny_onnx as tiny
 from contract import keeps_the_contract, refuses
 
 from pytest_procure.backends import OnnxRuntime
-from pytest_procure.backends.onnx_providers import device_of, lacking
+from pytest_procure.backends.onnx_providers import device_of, lacking, tf32_notes
 from pytest_procure.errors import DeclarationError
 
 pytest.importorskip("onnxruntime")
@@ -177,6 +177,8 @@ def test_an_unknown_model_input_is_told_with_the_nearest(base):
         ({"decode": "argmx"}, "expected 'argmax'"),
         ({"decode": "top5"}, "'top-5'"),
         ({"dtype": "float33"}, "no numpy type"),
+        ({"providers": [("CPUExecutionProvider",)]}, "expected a name, or (name, options)"),
+        ({"providers": [None]}, "expected a name, or (name, options)"),
     ],
 )
 def test_what_cannot_be_meant_is_refused_when_declared(arguments, told):
@@ -309,3 +311,57 @@ def test_a_model_that_is_not_the_one_declared_is_refused(base):
     digest = OnnxRuntime("models/rows.onnx").load(base).describe()["files"][0]["sha256"]
     assert OnnxRuntime("models/rows.onnx", sha256=digest.upper()).load(base)
     refuses(OnnxRuntime("models/rows.onnx", sha256="0" * 64), base, "has SHA-256", "another file")
+
+
+CUDA, TENSORRT = "CUDAExecutionProvider", "TensorrtExecutionProvider"
+
+
+@pytest.mark.parametrize(
+    ("provider", "option", "value"),
+    [
+        (CUDA, "enable_cuda_graph", "1"),
+        (CUDA, "enable_cuda_graph", True),
+        (TENSORRT, "trt_cuda_graph_enable", "True"),
+        ("NvTensorRTRTXExecutionProvider", "nv_cuda_graph_enable", 1),
+    ],
+)
+def test_captured_graphs_are_refused_because_they_answer_from_the_first_inputs(provider, option, value):
+    with pytest.raises(DeclarationError, match=f"`{option}` of {provider}: .* answer from the first ones"):
+        OnnxRuntime("models/rows.onnx", providers=[(provider, {option: value}), "CPUExecutionProvider"])
+
+
+@pytest.mark.parametrize("value", ["0", "False", False, 0])
+def test_captured_graphs_that_are_switched_off_are_none(value):
+    assert OnnxRuntime("models/rows.onnx", providers=[(CUDA, {"enable_cuda_graph": value})])
+
+
+@pytest.mark.parametrize("bare", [TENSORRT, (TENSORRT, {})])
+def test_variables_that_set_up_tensorrt_in_secret_are_refused(base, bare, monkeypatch):
+    monkeypatch.setenv("ORT_TENSORRT_UNAVAILABLE", "1")  # set by onnxruntime itself
+    refuses(OnnxRuntime("models/rows.onnx", providers=[bare]), base, "unknown execution provider")
+    monkeypatch.setenv("ORT_TENSORRT_CUDA_GRAPH_ENABLE", "1")
+    refuses(OnnxRuntime("models/rows.onnx", providers=[bare]), base, "ORT_TENSORRT_CUDA_GRAPH_ENABLE would")
+    # With options of its own the provider reads no variables.
+    asked = OnnxRuntime("models/rows.onnx", providers=[(TENSORRT, {"device_id": "0"})])
+    refuses(asked, base, "unknown execution provider")
+    assert OnnxRuntime("models/rows.onnx").load(base)
+
+
+@pytest.mark.parametrize(
+    ("used", "named"),
+    [
+        ({CUDA: {"use_tf32": "1"}}, [CUDA]),
+        ({CUDA: {"use_tf32": "0"}}, []),
+        ({TENSORRT: {"trt_fp16_enable": "0"}, CUDA: {"use_tf32": "0"}}, [TENSORRT]),
+        ({TENSORRT: {}, CUDA: {"use_tf32": "1"}}, [CUDA, TENSORRT]),
+        ({"CPUExecutionProvider": {}}, []),
+    ],
+)
+def test_providers_that_may_round_to_tf32_are_named(base, used, named, monkeypatch):
+    loaded = OnnxRuntime("models/rows.onnx").load(base)
+    monkeypatch.setattr(loaded._session, "get_provider_options", lambda: used)
+    notes = loaded.describe()["notes"]
+    assert notes == tf32_notes(used)
+    assert [name for note in notes for name in (CUDA, TENSORRT) if name in note] == named
+    loaded._weights = {"fp16": 1.0}
+    assert loaded.describe()["notes"] == []

@@ -1,16 +1,19 @@
 import json
 import os
 import pickle
+import subprocess
 import sys
 import warnings
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from contract import keeps_the_contract, refuses
 
 from pytest_procure.backends import TorchModule
-from pytest_procure.errors import DeclarationError
+from pytest_procure.backends.torch_files import program
+from pytest_procure.errors import DeclarationError, ProvisionError
 from pytest_procure.telemetry.environment import environment
 
 ROWS = np.array([[1, 2, 9], [7, 1, 1], [0, 5, 4]], dtype=np.float32)
@@ -334,3 +337,201 @@ def test_samples_are_copied_into_pinned_memory_as_they_are(torch, linear, tmp_pa
     assert np.array_equal(tensor.numpy(), samples)
     tensor[0, 0] = 1  # the samples are left alone
     assert samples[0, 0] == 0
+
+
+# What a GPU does, played on the processor: `tests/gpu` has the same on a real one
+
+
+@pytest.fixture
+def late(torch, monkeypatch):
+    """A device whose work is done when it is waited for, and the work it has been given."""
+    work = []
+
+    def synchronize(device):
+        assert device == torch.device("cuda:0")
+        while work:
+            work.pop()()
+
+    monkeypatch.setattr(torch.accelerator, "synchronize", synchronize)
+    return work
+
+
+def on_gpu(torch, loaded):
+    """Let a loaded module think that it is on a GPU."""
+    loaded._device = torch.device("cuda:0")
+    loaded._tensor = torch.tensor
+    return loaded
+
+
+@pytest.mark.parametrize(
+    ("decode", "expected"),
+    [
+        (None, ROWS.tolist()),
+        ("argmax", [2, 0, 1]),
+        ("top-2", [[2, 1], [0, 1], [1, 2]]),
+        (list, ROWS.tolist()),
+    ],
+)
+def test_answers_are_read_when_all_of_the_device_has_finished(torch, tmp_path, late, decode, expected):
+    class Aside(torch.nn.Module):
+        def forward(self, x):
+            done = torch.zeros_like(x)
+            late.append(lambda: done.copy_(x))
+            return done
+
+    function = (lambda y: y.tolist()) if decode is list else decode
+    loaded = on_gpu(torch, TorchModule(Aside(), decode=function).load(tmp_path))
+    assert np.asarray(loaded.predict(ROWS)).tolist() == expected
+    assert late == []
+
+
+def test_what_a_decoder_began_is_waited_for_too(torch, linear, tmp_path, late):
+    def decode(scores):
+        done = np.zeros(len(scores))
+        late.append(lambda: done.fill(7))
+        return done
+
+    loaded = on_gpu(torch, TorchModule(linear, decode=decode).load(tmp_path))
+    assert loaded.predict(ROWS).tolist() == [7, 7, 7]
+
+
+CONVOLUTIONS, RECURRENT, PRODUCTS = "convolutions", "recurrent layers", "matrix products"
+
+
+def test_tf32_is_told_as_torch_comes(torch, linear, tmp_path):
+    told = on_gpu(torch, TorchModule(linear).load(tmp_path)).describe()
+    assert told["tf32"] == [CONVOLUTIONS, RECURRENT]
+    assert told["notes"] == [
+        "its fp32 convolutions, recurrent layers may be computed in TF32, as torch is set"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("setting", "coarse"),
+    [
+        ("torch.backends.fp32_precision = 'tf32'", [CONVOLUTIONS, RECURRENT, PRODUCTS]),
+        ("torch.backends.cudnn.conv.fp32_precision = 'ieee'", [RECURRENT]),
+    ],
+)
+def test_tf32_is_told_where_it_is_set_by_operator(torch, setting, coarse):
+    if not hasattr(torch.backends.cudnn, "conv"):
+        pytest.skip("this torch has the older settings only")
+    # In a process of its own: torch does not forget that a setting was made.
+    code = (
+        "import json, pathlib, torch\n"
+        "from pytest_procure.backends import TorchModule\n"
+        f"{setting}\n"
+        "loaded = TorchModule(torch.nn.Linear(3, 3)).load(pathlib.Path())\n"
+        "loaded._device = torch.device('cuda:0')\n"
+        "print(json.dumps(loaded.describe()['tf32']))\n"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert json.loads(ran.stdout) == coarse
+
+
+@pytest.mark.parametrize(
+    ("settings", "coarse"),
+    [
+        ((True, "highest"), [CONVOLUTIONS, RECURRENT]),
+        ((False, "high"), [PRODUCTS]),
+        ((False, "highest"), []),
+    ],
+)
+def test_tf32_is_told_by_the_settings_of_an_older_torch(torch, linear, tmp_path, settings, coarse):
+    allowed, products = settings
+    loaded = on_gpu(torch, TorchModule(linear).load(tmp_path))
+    backends = SimpleNamespace(
+        cudnn=SimpleNamespace(allow_tf32=allowed), cuda=SimpleNamespace(matmul=SimpleNamespace())
+    )
+    loaded._torch = SimpleNamespace(backends=backends, get_float32_matmul_precision=lambda: products)
+    assert loaded._tf32() == coarse
+
+
+def compiles_on_gpu(torch, declared):
+    declared._check_compiler(torch, torch.device("cuda:0"))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere Triton brings a compiler")
+@pytest.mark.parametrize("named", [None, "no-such-compiler"])
+def test_compiling_for_a_gpu_without_a_c_compiler_is_told(torch, linear, monkeypatch, named):
+    monkeypatch.setenv("PATH", "/nowhere")
+    monkeypatch.delenv("CC", raising=False)
+    if named:
+        monkeypatch.setenv("CC", named)
+    with pytest.raises(ProvisionError, match="needs a C compiler on CUDA") as refusal:
+        compiles_on_gpu(torch, TorchModule(linear, compile=True))
+    assert f"there is no {'`no-such-compiler`' if named else '`gcc` or `clang`'};" in str(refusal.value)
+    compiles_on_gpu(torch, TorchModule(linear))
+
+
+@pytest.mark.parametrize("mode", ["reduce-overhead", "max-autotune"])
+def test_modes_that_fail_in_a_second_thread_are_refused_in_an_older_torch(torch, linear, monkeypatch, mode):
+    monkeypatch.setenv("CC", sys.executable)  # a program that is there
+    monkeypatch.setattr(torch, "__version__", type(torch.__version__)("2.12.1+cu130"))
+    with pytest.raises(ProvisionError, match=r"torch 2\.12\.1\+cu130; expected torch 2\.13 or later"):
+        compiles_on_gpu(torch, TorchModule(linear, compile=mode))
+    compiles_on_gpu(torch, TorchModule(linear, compile=True))
+    monkeypatch.setattr(torch, "__version__", type(torch.__version__)("2.13.0"))
+    compiles_on_gpu(torch, TorchModule(linear, compile=mode))
+
+
+def test_memory_is_given_back_even_where_the_compiler_cannot_be_reset(torch, linear, tmp_path, monkeypatch):
+    def reset():
+        raise AssertionError("no trees in this thread")
+
+    given = []
+    loaded = on_gpu(torch, TorchModule(linear, compile=True).load(tmp_path))
+    monkeypatch.setattr(torch.compiler, "reset", reset)
+    monkeypatch.setattr(torch.cuda, "empty_cache", lambda: given.append("back"))
+    with pytest.raises(AssertionError, match="no trees"):
+        loaded.close()
+    assert given == ["back"]
+
+
+@pytest.fixture
+def constant(torch):
+    """A module with a tensor that is no buffer, and one that it makes where it was exported."""
+
+    class Constant(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = torch.nn.Linear(3, 3)
+            self.plain = torch.ones(3)
+
+        def forward(self, x):
+            return self.layer(x) + self.plain + torch.arange(3, device=x.device)
+
+    return Constant().eval()
+
+
+def test_an_exported_program_goes_to_its_device_whole(torch, constant, tmp_path):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        torch.export.save(torch.export.export(constant, (torch.zeros(3, 3),)), tmp_path / "model.pt2")
+    # "meta" has shapes and no numbers, and like a GPU it does not compute with what lies on the processor.
+    device = torch.device("meta")
+    moved = program(torch, tmp_path / "model.pt2", "model.pt2", device, trusted=True)
+    assert moved(torch.zeros(3, 3, device=device)).device == device
+    loaded = TorchModule("model.pt2", trust_pickle=True).load(tmp_path)
+    assert np.allclose(loaded.predict(ROWS), constant(torch.tensor(ROWS)).detach())
+
+
+def test_a_torchscript_program_goes_to_its_device_with_its_constants(torch, constant, tmp_path):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        torch.jit.save(torch.jit.trace(constant, torch.zeros(3, 3)), str(tmp_path / "model.ts"))
+    moved = program(torch, tmp_path / "model.ts", "model.ts", torch.device("meta"), trusted=False)
+    constants = moved.code_with_constants[1].const_mapping
+    assert {str(one.device) for one in constants.values()} == {"meta"}
+
+
+@pytest.mark.parametrize("name", ["model.ts", "model.pt2"])
+def test_a_program_that_the_device_has_no_room_for_is_told_so(torch, tmp_path, name, monkeypatch):
+    def full(*_, **__):
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 9 GiB.")
+
+    (tmp_path / name).write_bytes(b"a program")
+    monkeypatch.setattr(torch.jit, "load", full)
+    monkeypatch.setattr(torch.export, "load", full)
+    declared = TorchModule(name, trust_pickle=True)
+    refuses(declared, tmp_path, f"`{name}` cannot be put on cpu: CUDA out of memory")

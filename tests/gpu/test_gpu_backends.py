@@ -107,7 +107,7 @@ def test_a_module_that_does_not_fit_is_told_and_leaves_nothing(torch, tmp_path):
             self.half = torch.empty(room // 2, dtype=torch.uint8, device="cuda:0")
             self.more = torch.empty(room, dtype=torch.uint8, device="cuda:0")
 
-    with pytest.raises(ProvisionError, match="does not fit on cuda:0"):
+    with pytest.raises(ProvisionError, match="cannot be put on cuda:0"):
         TorchModule(Large, device="cuda:0").load(tmp_path)
     assert used() - before < 2**26
 
