@@ -1,6 +1,9 @@
 """Backends on a real GPU: the contract, where it runs, what it gives back."""
 
+import subprocess
 import sys
+import warnings
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -69,31 +72,111 @@ def test_torch_reads_the_scans_on_the_gpu_as_on_the_processor(torch):
     assert (answers[0] == answers[2]).mean() >= 0.99
 
 
-def test_answers_are_there_when_a_call_returns_whatever_stream_they_were_made_on(torch, tmp_path):
+@pytest.mark.parametrize(
+    "decode", [None, "argmax", list, lambda y: [y]], ids=["rows", "argmax", "list", "tensor"]
+)
+def test_answers_are_there_when_a_call_returns_whatever_stream_they_were_made_on(torch, tmp_path, decode):
     class Aside(torch.nn.Module):
         """Works on a stream of its own and waits for nothing."""
 
         def forward(self, x):
-            done = torch.zeros_like(x)
-            with torch.cuda.stream(torch.cuda.Stream()):
+            done, own = torch.zeros_like(x), torch.cuda.Stream()
+            own.wait_stream(torch.cuda.current_stream())
+            with torch.cuda.stream(own):
                 torch.cuda._sleep(200_000_000)  # about a tenth of a second
-                done += 1
+                done += x
             return done
 
-    loaded = TorchModule(Aside(), device="cuda:0", decode=lambda y: [y]).load(tmp_path)
-    (answer,) = loaded.predict(ROWS)
+    function = (lambda y: y.tolist()) if decode is list else decode
+    loaded = TorchModule(Aside(), device="cuda:0", decode=function).load(tmp_path)
+    answers = loaded.predict(ROWS)
     assert torch.cuda.current_stream().query()
-    assert answer.sum().item() == ROWS.size
+    if decode == "argmax":
+        assert list(answers) == [2, 0, 1]
+    else:
+        rows = answers[0].cpu() if isinstance(answers[0], torch.Tensor) else answers
+        assert np.asarray(rows).tolist() == ROWS.tolist()
     loaded.close()
 
 
-def test_memory_is_given_back_by_torch(torch, tmp_path):
+@pytest.mark.parametrize(
+    "setting",
+    ["backends.fp32_precision = 'tf32'", "backends.cudnn.conv.fp32_precision = 'ieee'", "set_num_threads(1)"],
+)
+def test_tf32_is_told_however_torch_was_set(torch, setting):
+    # In a process of its own: torch does not forget that a setting was made.
+    code = (
+        "import pathlib, torch\n"
+        "from pytest_procure.backends import TorchModule\n"
+        f"torch.{setting}\n"
+        "loaded = TorchModule(torch.nn.Linear(3, 3), device='cuda:0').load(pathlib.Path())\n"
+        "print(loaded.describe()['tf32'])\n"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "recurrent layers" in ran.stdout
+    assert ("matrix products" in ran.stdout) == ("'tf32'" in setting)
+    assert ("convolutions" in ran.stdout) == ("'ieee'" not in setting)
+
+
+@pytest.mark.parametrize("name", ["model.pt2", "model.ts"])
+def test_a_program_computes_on_the_gpu_with_its_constants(torch, tmp_path, name):
+    class Constant(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = torch.nn.Linear(3, 3)
+            self.plain = torch.ones(3)
+
+        def forward(self, x):
+            return self.layer(x) + self.plain
+
+    class Here(Constant):
+        def forward(self, x):
+            return super().forward(x) + torch.arange(3, device=x.device)
+
+    module = (Here if name == "model.pt2" else Constant)().eval()  # a script goes with its constants only
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        if name == "model.pt2":
+            torch.export.save(torch.export.export(module, (torch.zeros(3, 3),)), tmp_path / name)
+        else:
+            torch.jit.save(torch.jit.trace(module, torch.zeros(3, 3)), str(tmp_path / name))
+    answers = []
+    for device in ("cpu", "cuda:0"):
+        loaded = TorchModule(name, device=device, trust_pickle=True).load(tmp_path)
+        answers.append(loaded.predict(ROWS))
+        loaded.close()
+    assert np.allclose(answers[0], answers[1], atol=1e-2)
+
+
+@pytest.mark.parametrize("mode", [True, "reduce-overhead"])
+def test_a_compiled_module_answers_in_more_threads_than_one(torch, tmp_path, mode):
+    loaded = TorchModule(torch.nn.ReLU(), device="cuda:0", compile=mode).load(tmp_path)
+    for _ in range(2):  # threads of warm-up and of the run
+        with ThreadPoolExecutor(2) as pool:
+            for answer in pool.map(loaded.predict, [ROWS + k for k in range(20)]):
+                assert answer.shape == ROWS.shape
+    assert np.array_equal(loaded.predict(ROWS), ROWS)
+    loaded.close()
+
+
+@pytest.mark.parametrize("mode", [False, True, "reduce-overhead"])
+def test_memory_is_given_back_by_torch(torch, tmp_path, mode):
     torch.zeros(1, device="cuda:0")  # what the runtime itself holds stays
-    before = used()
     make = lambda: torch.nn.Linear(16_384, 16_384)  # noqa: E731 - 1 GiB, as a conftest writes it
-    loaded = TorchModule(make, device="cuda:0").load(tmp_path)
-    assert used() - before >= 2**30
-    loaded.close()
+    samples = np.zeros((4, 16_384), dtype=np.float32)
+
+    def round_trip():
+        loaded = TorchModule(make, device="cuda:0", compile=mode).load(tmp_path)
+        with ThreadPoolExecutor(1) as pool:  # as the driver asks
+            for _ in range(4):
+                pool.submit(loaded.predict, samples).result()
+        most = used()
+        loaded.close()
+        return most
+
+    round_trip()  # what libraries take once and keep is no candidate's
+    before = used()
+    assert round_trip() - before >= 2**30
     assert used() - before < 2**26
 
 
@@ -156,3 +239,4 @@ def test_tensorrt_computes_what_cuda_does(onnxruntime):
         pytest.skip(str(refusal))
     plain = OnnxRuntime("models/vendor-a-fp32.onnx", decode="argmax", providers=[CUDA]).load(DIGITS)
     assert (np.array(loaded.predict(scans())) == np.array(plain.predict(scans()))).mean() >= 0.99
+    assert any("TensorRT" in note for note in loaded.describe()["notes"])
