@@ -124,8 +124,8 @@ class TorchModule:
                     f"{torch.__version__}; expected torch 2.13 or later, or compile=True"
                 )
             if sys.platform == "linux":  # on Windows Triton brings a compiler
-                named = os.environ.get("CC")  # for Triton all of it is one file's name
-                self._need("C", ["gcc", "clang"] if named is None else [named], "on CUDA", "gcc")
+                file = os.environ.get("CC")  # Triton does not split it
+                self._need("C", ["gcc", "clang"] if file is None else [file], "on CUDA", "gcc")
 
     def _need(self, language: str, names: Sequence[str], where: str, package: str) -> None:
         """Raise `ProvisionError` where none of these compilers is there."""
