@@ -261,7 +261,7 @@ class Procure(Named):
                     )
                 if self._hold is not None and backend is self._backend:
                     self._hold.look_again(redacted_data(backend.describe()))
-            instruments = Instruments.of(backend.device)
+            instruments = backend.instruments()
             run = self._drive(backend, self._slice, scenario, instruments)
             launches.append(run)
             joules.append(instruments.joules(run.origin_ns, run.origin_ns + run.log.window_ns))
@@ -290,6 +290,7 @@ class Procure(Named):
                 candidates[other.name] = other
                 backends[other.name] = Provisioned(other.backend, offer.base, offer.isolation)
                 loaded.callback(backends[other.name].close)
+                backends[other.name].before &= self._backend.before  # the candidate is there already
                 refuse_deviating(other, backends[other.name].describe())
                 if self._hold is not None:
                     told = redacted_data(backends[other.name].describe())
@@ -330,7 +331,7 @@ class Procure(Named):
         scenario: Scenario,
         instruments: Instruments | None = None,
     ) -> Run:
-        instruments = instruments or Instruments.of(backend.device)
+        instruments = instruments or backend.instruments()
         try:
             run = self._driver(backend.loaded, scenario)(
                 backend.loaded,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,13 @@ from .backends import Backend, LoadedBackend
 from .errors import DeclarationError, ProcureError, ProvisionError
 from .isolation.declared import HERE, Isolation
 from .redaction import redacted
-from .telemetry.driver import names_of
+from .telemetry.driver import holders, names_of
+from .telemetry.instruments import Instruments
+from .telemetry.visible import ordinals
+
+#: Who held a GPU before a declared backend was first loaded. It is not asked again: who came since may be of
+#: its doing, and may have stayed when it was closed. The backend is kept, so that no other takes its id.
+_held_before: dict[int, tuple[Backend, frozenset[int]]] = {}
 
 
 class Provisioned:
@@ -32,6 +39,7 @@ class Provisioned:
         self.isolation = isolation
         self.troubles: list[str] = []  # what went wrong in closing, which changes nothing that was measured
         self.stages = stages_of(backend)
+        self.before = _before(backend) if isinstance(backend, Backend) else frozenset[int]()
         self.hung = False  # a call never returned; nothing more can be asked of it
         self.loaded: LoadedBackend = self._load() if isinstance(backend, Backend) else backend
 
@@ -39,6 +47,16 @@ class Provisioned:
     def device(self) -> str:
         """Where it runs."""
         return self.loaded.device
+
+    @property
+    def _variables(self) -> Mapping[str, str]:
+        """The environment of the process that computes: this one's, unless the backend tells of another."""
+        told = getattr(self.loaded, "variables", None)
+        return told if isinstance(told, Mapping) else os.environ
+
+    def instruments(self) -> Instruments:
+        """Find what there is to read of its device while it is measured."""
+        return Instruments.of(self.device, self._variables, self.before)
 
     @property
     def releases_gil(self) -> bool:
@@ -52,7 +70,7 @@ class Provisioned:
     def describe(self) -> Mapping[str, Any]:
         """Disclose what runs. Raises `ProvisionError` for what no record can hold: no plain JSON data."""
         told = dict(self.loaded.describe())
-        if names := names_of(self.device):
+        if names := names_of(self.device, self._variables):
             told["gpus"] = names
         try:
             json.dumps(told, allow_nan=False)
@@ -92,6 +110,15 @@ class Provisioned:
             raise ProvisionError(
                 f"backend {name} could not be loaded: {type(error).__name__}: {error}"
             ) from error
+
+
+def _before(backend: Backend) -> frozenset[int]:
+    """Number who held a GPU before a backend was first loaded; nobody of one that says it uses none."""
+    if not ordinals(str(getattr(backend, "device", "cuda"))):
+        return frozenset()
+    if id(backend) not in _held_before:
+        _held_before[id(backend)] = (backend, holders())
+    return _held_before[id(backend)][1]
 
 
 def stages_of(backend: Backend | LoadedBackend) -> tuple[str, ...]:

@@ -27,7 +27,7 @@ from .metrics.measurement import (
     Share,
     Unmeasurable,
 )
-from .metrics.metric import Metric
+from .metrics.metric import GPU_MEMORY, Metric
 from .units import Quantity, exactly, readable
 from .verdict import Finding, Verdict
 
@@ -243,6 +243,8 @@ def _(basis: Confirmed, _finding: Finding) -> str:
 
 @_how.register
 def _(_basis: Interval, finding: Finding) -> str:
+    if finding.measurement.metric == GPU_MEMORY:
+        return "all that was in use, of which the candidate's own part is not known,"
     return f"{_end_that_decides(finding)} end of the interval that the test gave"
 
 
@@ -263,6 +265,11 @@ def hint(finding: Finding, policy: Policy) -> str:  # noqa: PLR0911 - one return
             unit = finding.measurement.n_unit
         case Means(minimum=minimum, of=of) if len(basis.values) < minimum:
             return f"A newly sealed run of {minimum} {of} could decide."
+        case Interval() if finding.measurement.metric == GPU_MEMORY:
+            return (
+                "What is in use may be another's in part; a newly sealed run on a GPU of its own, in no "
+                "container and without another candidate beside it, could decide."
+            )
         case Confirmed(launches=launches, minimum=minimum, unshown="") if launches < minimum:
             return f"A newly sealed search with `launches={minimum}` could decide."
         case _:

@@ -23,7 +23,10 @@ from pytest_procure.errors import ProvisionError
 from pytest_procure.redaction import keep_secret
 
 #: What a program needs to run at all; everything else, keys above all, is given by name.
-_ALWAYS = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "TZ", "LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES")
+_ALWAYS = (
+    *("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "TZ", "LD_LIBRARY_PATH"),
+    *("CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER"),
+)
 _CHUNK = 1 << 16
 _KEPT_OF_ERRORS = 1 << 14
 #: A shorter value stands in any text.

@@ -132,6 +132,11 @@ class LoadedServed:
         return self._declared.device
 
     @property
+    def variables(self) -> Mapping[str, str]:
+        """The environment it gets, which decides on which GPU it computes."""
+        return self._environment
+
+    @property
     def target(self) -> Target:
         """Where it is, and how its answers are read."""
         return self._endpoint.target

@@ -17,7 +17,8 @@ def gpu_memory_peak(what: Metric, run: Execution) -> Measurement:
     """Measure the most memory that any look saw in use, over all launches; several GPUs are added up.
 
     It is what the driver counts for the whole GPU: the candidate with its runtime's reserves. Where somebody
-    else was on it as well, the candidate's own part is anything up to that, so nothing is rejected.
+    else may have been on it as well, and where other candidates were loaded meanwhile to compare with, the
+    candidate's own part is anything up to that, so nothing is rejected.
     """
     looked = [launch.audit.gpus for launch in run.launches]
     if not all(looked):
@@ -32,7 +33,7 @@ def gpu_memory_peak(what: Metric, run: Execution) -> Measurement:
         peaks.append(sum(gpu.memory_peak or 0 for gpu in gpus))
     looks = sum(gpu.looks for gpus in looked for gpu in gpus)
     most = Quantity(round(Decimal(max(peaks)) / _GB, 9), "GB")
-    if any(gpu.foreign or gpu.unknown for gpus in looked for gpu in gpus):
+    if run.blocks or any(gpu.memory_is_shared for gpus in looked for gpu in gpus):
         return Measurement(what, most, looks, "looks", Interval(most.number, Decimal(0), most.number))
     basis = Exact(most.number, "the most that was seen, ten looks a second")
     return Measurement(what, most, looks, "looks", basis)

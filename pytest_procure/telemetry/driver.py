@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import importlib
+import os
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -23,8 +26,11 @@ class Found:
     part: tuple[Any, str] | None = None
 
 
-def gpus_of(device: str) -> tuple[list[Found], str]:
-    """Find the GPUs that a device (`cuda:0`, `cuda:0,1`) names, and say why one of them is not found."""
+def gpus_of(device: str, environ: Mapping[str, str] = os.environ) -> tuple[list[Found], str]:
+    """Find the GPUs that a device (`cuda:0`, `cuda:0,1`) names, and say why one of them is not found.
+
+    `environ`: of the process that computes.
+    """
     numbers = ordinals(device)
     if not numbers:
         return [], ""
@@ -40,7 +46,7 @@ def gpus_of(device: str) -> tuple[list[Found], str]:
         uuids = [_text(nvml.nvmlDeviceGetUUID(handle)) for handle in handles]
         found = []
         for number in numbers:
-            where = place(number, names, uuids)
+            where = place(number, names, uuids, environ)
             if isinstance(where, str):
                 return [], where
             found.append(_at(nvml, handles, where))
@@ -49,9 +55,34 @@ def gpus_of(device: str) -> tuple[list[Found], str]:
     return found, ""
 
 
-def names_of(device: str) -> list[str]:
+def names_of(device: str, environ: Mapping[str, str] = os.environ) -> list[str]:
     """Name the GPUs of a device as their driver does; nothing where it has none, or they cannot be told."""
-    return [gpu.name for gpu in gpus_of(device)[0]]
+    return [gpu.name for gpu in gpus_of(device, environ)[0]]
+
+
+def holders() -> frozenset[int]:
+    """Number the processes that hold any GPU now, as the driver tells them; nobody where it does not."""
+    found: set[int] = set()
+    try:
+        nvml = _library()
+        for index in range(nvml.nvmlDeviceGetCount()):
+            gpu = nvml.nvmlDeviceGetHandleByIndex(index)
+            for handle in [gpu, *_parts(nvml, gpu)]:
+                with suppress(nvml.NVMLError):
+                    found.update(int(each.pid) for each in nvml.nvmlDeviceGetComputeRunningProcesses(handle))
+    except Exception:  # noqa: BLE001, S110 - with no driver, or a broken one: who is not known is not listed
+        pass
+    return frozenset(found)
+
+
+def _parts(nvml: Any, gpu: Any) -> list[Any]:
+    """List the handles of the parts of a GPU that is cut (MIG)."""
+    found: list[Any] = []
+    if _is_cut(nvml, gpu):
+        for number in range(nvml.nvmlDeviceGetMaxMigDeviceCount(gpu)):
+            with suppress(nvml.NVMLError):  # as many as there may be; there may be fewer
+                found.append(nvml.nvmlDeviceGetMigDeviceHandleByIndex(gpu, number))
+    return found
 
 
 def _at(nvml: Any, handles: list[Any], where: Place) -> Found:

@@ -5,9 +5,10 @@ A GPU that does not count, but tells its power, is added up from the looks at th
 
 from __future__ import annotations
 
+import os
 import time
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -78,10 +79,13 @@ class Meter:
         return low if after == before else low + (high - low) * (ns - before) / (after - before)
 
 
-def meter(device: str) -> tuple[Meter | None, str]:
-    """Find the energy counters of a device (`cpu`, `cuda:0`, `cuda:0,1`); None and the reason without any."""
+def meter(device: str, environ: Mapping[str, str] = os.environ) -> tuple[Meter | None, str]:
+    """Find the energy counters of a device (`cpu`, `cuda:0`, `cuda:0,1`); None and the reason without any.
+
+    `environ`: of the process that computes.
+    """
     if ordinals(device):
-        return _of_gpus(device)
+        return _of_gpus(device, environ)
     return _of_packages(_RAPL) if device == "cpu" else (None, "")
 
 
@@ -94,8 +98,8 @@ def _used(before: float | None, after: float | None, wraps_at: float | None) -> 
     return None if wraps_at is None or before > wraps_at else after + wraps_at - before
 
 
-def _of_gpus(device: str) -> tuple[Meter | None, str]:
-    found, reason = gpus_of(device)
+def _of_gpus(device: str, environ: Mapping[str, str]) -> tuple[Meter | None, str]:
+    found, reason = gpus_of(device, environ)
     counters, ways = [], set()
     for gpu in found:
         if gpu.cut:

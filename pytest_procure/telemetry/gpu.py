@@ -25,6 +25,8 @@ _SLOWDOWN, _CAUSES = 0x8, 0x40 | 0x80  # the first is set with each of the other
 _NEVER = {3, 4, 13, 21}
 #: NVML_ERROR_GPU_IS_LOST, _RESET_REQUIRED.
 _LOST = {15, 16}
+#: NVML_ERROR_NOT_SUPPORTED, _FUNCTION_NOT_FOUND, _ARGUMENT_VERSION_MISMATCH: a question it does not know.
+_OLD = {3, 13, 25}
 #: Looks from one list of processes to the next: it takes the driver longer than all the rest together.
 _LOOKS_A_LIST = 10
 _SM, _HOTTEST = 1, 0  # NVML_CLOCK_SM, NVML_TEMPERATURE_GPU
@@ -47,7 +49,7 @@ class GpuSeen:
     clock_most_mhz: int | None
     hottest_c: int | None
     slowed: dict[str, float]  # what held the clocks down -> share of looks
-    foreign: int  # processes that are not ours, the most at one look
+    foreign: int  # processes of somebody else for certain, the most at one look
     unknown: int  # processes of which nobody can tell whose they are, the most at one look
     desktop: int  # processes that draw on it, the most at one look
     lost: str  # why it no longer answers, and since when; "" while it does
@@ -60,8 +62,13 @@ class GpuSeen:
         return f"GPU {self.index} ({self.name}{part})"
 
     @property
+    def memory_is_shared(self) -> bool:
+        """Whether memory in use may be another's than the candidate's, for all that is known."""
+        return bool(self.foreign or self.unknown or self.untold.keys() & {"processes", "others", "reserved"})
+
+    @property
     def fault(self) -> str:
-        """The harness's own fault: somebody else was there. Nothing where nobody was."""
+        """The harness's own fault: somebody else was there. Nothing where that is not certain."""
         if not self.foreign:
             return ""
         others = "a process" if self.foreign == 1 else f"{self.foreign} processes"
@@ -80,13 +87,20 @@ class GpuSeen:
             yield f"{self.called} ran below its clocks: {told}"
         if self.unknown:
             yield (
-                f"{self.unknown} process(es) held {self.called}, and whose they are cannot be told in a "
-                "container: that nobody else used it is not shown"
+                f"{self.unknown} process(es) held {self.called} of which it cannot be told whether they are "
+                "the candidate's or somebody else's"
             )
+        if "others" in self.untold:
+            yield f"that nobody else used {self.called} is not shown: {self.untold['others']}"
         if "processes" in self.untold:
             yield (
                 f"the driver does not tell who holds {self.called} ({self.untold['processes']}): that nobody "
                 "else used it is not shown"
+            )
+        if "reserved" in self.untold:
+            yield (
+                f"memory of {self.called} is told with what the driver reserves for itself "
+                f"({self.untold['reserved']})"
             )
         if self.desktop:
             yield f"{self.desktop} process(es) also drew a desktop on {self.called}"
@@ -178,15 +192,21 @@ class GpuProbe:
             unknown=seen.most["unknown"],
             desktop=seen.most["desktop"],
             lost=seen.lost,
-            untold=dict(sorted(seen.untold.items())),
+            untold=dict(sorted((self._others() | seen.untold).items())),
         )
+
+    def _others(self) -> dict[str, str]:
+        """Say why who else was there is not shown where the list was told, and shows nobody of ours."""
+        if self._seen.most["ours"] or "processes" in self._seen.untold:
+            return {}
+        return {"others": "the driver lists no process of the candidate either"}
 
     def _look(self, *, listing: bool) -> None:
         if self._seen.lost:
             return
         self._seen.number += 1
         own = self._gpu if self._part is None else self._part[0]
-        self._value("memory", lambda: self._nvml.nvmlDeviceGetMemoryInfo(own).used)
+        self._value("memory", lambda: self._used(own))
         self._value("use", lambda: self._nvml.nvmlDeviceGetUtilizationRates(self._gpu).gpu)
         self._value("clocks", lambda: self._nvml.nvmlDeviceGetClockInfo(self._gpu, _SM))
         self._value("temperature", lambda: self._nvml.nvmlDeviceGetTemperature(self._gpu, _HOTTEST))
@@ -207,13 +227,34 @@ class GpuProbe:
             self._asked("desktop", lambda: self._pids("nvmlDeviceGetGraphicsRunningProcesses", own)) or []
         )
         whose = self._whose(compute)
+        if not whose.all_listed:
+            self._seen.untold["others"] = "in a container a driver may leave out who runs outside of it"
         told = {
+            "ours": whose.ours,
             "foreign": whose.foreign,
             "unknown": whose.unknown,
             "desktop": len(set(drawing) - set(compute)),
         }
         for word, number in told.items():
             self._seen.most[word] = max(self._seen.most[word], number)
+
+    def _used(self, own: Any) -> int:
+        """Bytes in use, without what the driver reserves, where it tells that apart.
+
+        `used` has been documented with what is reserved and without; the other numbers mean one thing.
+        """
+        try:
+            memory = self._nvml.nvmlDeviceGetMemoryInfo(own, version=self._nvml.nvmlMemory_v2)
+        except self._nvml.NVMLError as error:
+            if error.value not in _OLD:
+                raise
+            used = int(self._nvml.nvmlDeviceGetMemoryInfo(own).used)
+            self._seen.untold["reserved"] = str(error)
+            return used
+        used = int(memory.total) - int(memory.free) - int(memory.reserved)
+        if used < 0:
+            raise ValueError("more memory is free and reserved than there is")
+        return used
 
     def _pids(self, question: str, own: Any) -> list[int]:
         return [int(process.pid) for process in getattr(self._nvml, question)(own)]

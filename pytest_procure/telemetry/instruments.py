@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from .driver import gpus_of
 from .energy import Meter, meter
 from .gpu import GpuProbe, GpuSeen
+from .owners import owned
 from .sampling import Probe
 
 NOT_COUNTED = "not counted: "
@@ -23,11 +26,19 @@ class Instruments:
     unseen: str = ""  # why a GPU that the device names is not looked at
 
     @classmethod
-    def of(cls, device: str) -> Instruments:
-        """Find what there is to read of a device: `cpu`, `cuda:0`, `cuda:0,1`; of others nothing."""
-        counting, absent = meter(device)
-        found, unseen = gpus_of(device)
-        probes = [GpuProbe(gpu.nvml, gpu.gpu, gpu.index, part=gpu.part, cut=gpu.cut) for gpu in found]
+    def of(
+        cls, device: str, environ: Mapping[str, str] = os.environ, before: Collection[int] = ()
+    ) -> Instruments:
+        """Find what there is to read of a device: `cpu`, `cuda:0`, `cuda:0,1`; of others nothing.
+
+        `environ`: of the process that computes. `before`: who held a GPU before the candidate was loaded.
+        """
+        counting, absent = meter(device, environ)
+        found, unseen = gpus_of(device, environ)
+        whose = partial(owned, before=before)
+        probes = [
+            GpuProbe(gpu.nvml, gpu.gpu, gpu.index, part=gpu.part, cut=gpu.cut, whose=whose) for gpu in found
+        ]
         return cls(counting, probes, absent, unseen)
 
     @property

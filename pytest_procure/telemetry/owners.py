@@ -1,13 +1,17 @@
 """Which processes are ours: this one, and all that it has started.
 
-A driver names processes as the machine's first PID namespace knows them. Inside a container ours have other
-numbers, so whom a number belongs to cannot be told there.
+Some drivers name processes as the machine's first PID namespace knows them, others as the one who asks does,
+and these leave out whom he cannot see. So in a container ours may have other numbers, and who is not listed
+may be there all the same.
+
+What a candidate starts need not descend from us: a container, a server that gives its work to a daemon. So
+only who was there before it was loaded is somebody else for certain.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,21 +22,23 @@ _MOST_ANCESTORS = 64
 
 @dataclass(frozen=True, slots=True)
 class Owned:
-    """How many of some processes are certainly not ours, and of how many that cannot be told."""
+    """How many of some processes are ours, somebody else's for certain, and of how many it cannot be told."""
 
+    ours: int
     foreign: int
     unknown: int
+    all_listed: bool  # nobody who is not listed can be there
 
 
-def owned(listed: Iterable[int], proc: Path = Path("/proc")) -> Owned:
-    """Tell whose the listed processes are."""
+def owned(listed: Iterable[int], before: Collection[int] = (), proc: Path = Path("/proc")) -> Owned:
+    """Tell whose the listed processes are. `before`: who was listed before the candidate was loaded."""
     pids = set(listed)
-    strangers = [pid for pid in pids if not _is_ours(pid, proc)]
-    if not strangers or _names_are_ours(proc):
-        return Owned(len(strangers), 0)
-    # They may be ours under other numbers: as many as we are, at most.
-    beyond = len(pids) - _count_ours(proc)
-    return Owned(beyond, 0) if beyond > 0 else Owned(0, len(pids))
+    strangers = {pid for pid in pids if not _is_ours(pid, proc)}
+    outside = _names_are_ours(proc)
+    foreign = len(strangers.intersection(before))
+    if not outside:  # they may be ours under other numbers: as many as we are, at most
+        foreign = max(0, foreign - _count_ours(proc))
+    return Owned(len(pids) - len(strangers), foreign, len(strangers) - foreign, outside)
 
 
 def _is_ours(pid: int, proc: Path) -> bool:

@@ -149,6 +149,12 @@ def test_variables_are_given_by_name_and_no_others(vendor, monkeypatch):
     assert "hunter2" not in str(loaded.describe())
 
 
+def test_a_program_counts_gpus_in_the_order_that_the_suite_does(vendor, monkeypatch):
+    monkeypatch.setenv("CUDA_DEVICE_ORDER", "PCI_BUS_ID")
+    loaded = vendor("for a in asked(): say(a['id'], output=os.environ.get('CUDA_DEVICE_ORDER'))")
+    assert loaded.predict([0]) == ["PCI_BUS_ID"]
+
+
 def test_a_key_that_the_program_repeats_is_taken_out(vendor, monkeypatch):
     monkeypatch.setenv("VENDOR_KEY", "hunter2hunter2")
     loaded = vendor(

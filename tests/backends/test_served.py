@@ -221,6 +221,14 @@ def test_the_log_is_digested_and_kept_whole_where_it_fits(serve, tmp_path):
     assert told == {"bytes": len(text), "sha256": hashlib.sha256(text).hexdigest()}
 
 
+def test_what_the_server_gets_is_told_to_whoever_looks_at_its_gpu(serve, monkeypatch):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
+    monkeypatch.setenv("CUDA_DEVICE_ORDER", "PCI_BUS_ID")
+    loaded = serve(settings={"CUDA_VISIBLE_DEVICES": "1"})
+    assert loaded.variables["CUDA_VISIBLE_DEVICES"] == "1"
+    assert loaded.variables["CUDA_DEVICE_ORDER"] == "PCI_BUS_ID"
+
+
 def test_command_version_files_and_settings_are_disclosed_and_no_port_and_no_folder(serve, tmp_path):
     (tmp_path / "m.gguf").write_bytes(b"weights")
     loaded = serve(

@@ -34,6 +34,12 @@ def pytest_procure_datasets():
     inputs = np.arange(300)
     return {"numbers": lambda: Dataset.from_arrays("numbers", inputs=inputs, references=inputs % 10)}
 """
+#: What is shown must not depend on where these tests run.
+IN_NO_CONTAINER = """
+import os
+from pytest_procure.telemetry import owners
+owners._FIRST_NAMESPACE = os.readlink("/proc/self/ns/pid")
+"""
 TESTS = """
 import pytest
 
@@ -81,6 +87,56 @@ gpus 4
 """
 
 
+#: Two offers on one GPU, whose work is done by processes that are not ours, and were not there before.
+COMPARED_CONFTEST = """
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from pytest_procure import Candidate, Dataset, Function
+
+class Daemon:
+    device, isolation = "cuda:0", None
+
+    def __init__(self, pid):
+        self.pid = pid
+
+    def load(self, base):
+        script = Path(os.environ["STAND_IN_SCRIPT"])
+        new = script.with_suffix(".loaded")
+        new.write_text(script.read_text().replace("0.processes ", f"0.processes {self.pid},"))
+        new.replace(script)
+        return Function(lambda inputs: np.asarray(inputs) % 10, device=self.device).load(base)
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_procure_candidates():
+    return [Candidate(name, backend=Daemon(pid)) for name, pid in (("new", 900_001), ("ref", 900_002))]
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_procure_datasets():
+    inputs = np.arange(300)
+    return {"numbers": lambda: Dataset.from_arrays("numbers", inputs=inputs, references=inputs % 10)}
+"""
+COMPARED_TESTS = """
+import pytest
+
+@pytest.mark.scenario("single_stream", warmup=0)
+@pytest.mark.bar("accuracy", at_least="90 %", of="ref")
+@pytest.mark.bar("gpu_memory_peak", at_most="18 GB")
+def test_narrow(procure):
+    "As right as the other, within 18 GB?"
+    procure.run()
+
+@pytest.mark.scenario("single_stream", warmup=0)
+@pytest.mark.bar("accuracy", at_least="90 %", of="ref")
+@pytest.mark.bar("gpu_memory_peak", at_most="21 GB")
+def test_wide(procure):
+    "As right as the other, within 21 GB?"
+    procure.run()
+"""
+
+
 @dataclass
 class Session:
     """What a session left behind."""
@@ -99,10 +155,12 @@ class Session:
         return found
 
 
-def session_in(folder: Path, library: Path, script: str | None) -> Session:
+def session_in(
+    folder: Path, library: Path, script: str | None, conftest: str = CONFTEST, tests: str = TESTS
+) -> Session:
     """Run the suite where the driver's library is found; without a script it says that there is no driver."""
-    (folder / "conftest.py").write_text(CONFTEST, encoding="utf-8")
-    (folder / "test_it.py").write_text(TESTS, encoding="utf-8")
+    (folder / "conftest.py").write_text(conftest + IN_NO_CONTAINER, encoding="utf-8")
+    (folder / "test_it.py").write_text(tests, encoding="utf-8")
     if script is not None:
         names = [f"{n}.name NVIDIA_H200\n{n}.uuid GPU-{n}" for n in range(4)]
         (folder / "script").write_text("\n".join([script, *names]), encoding="utf-8")
@@ -128,6 +186,14 @@ def session_in(folder: Path, library: Path, script: str | None) -> Session:
 def session(tmp_path_factory, driver_library):
     """Four GPUs: one quiet, one shared with strangers, one that slows down, one that is lost."""
     return session_in(tmp_path_factory.mktemp("gpus"), driver_library, SCRIPT)
+
+
+@pytest.fixture(scope="module")
+def compared(tmp_path_factory, driver_library):
+    """A session that holds two candidates on one GPU against each other."""
+    script = "gpus 1\n0.memory 20000000000\n0.processes self"
+    folder = tmp_path_factory.mktemp("compared")
+    return session_in(folder, driver_library, script, COMPARED_CONFTEST, COMPARED_TESTS)
 
 
 @pytest.fixture(scope="module")
@@ -164,6 +230,25 @@ def test_a_shared_gpu_is_the_harnesses_fault(session):
 def test_memory_that_others_may_have_taken_rejects_nobody(session):
     assert session.result("test_narrow", "shared")["verdict"] == "inconclusive"
     assert session.result("test_wide", "shared")["verdict"] == "accept"
+
+
+def test_memory_beside_a_candidate_to_compare_with_rejects_nobody(compared):
+    finding = compared.result("test_narrow", "new")["findings"][-1]
+    assert (finding["verdict"], finding["estimate"]["text"]) == ("inconclusive", "20 GB")
+    assert finding["hint"] == (
+        "What is in use may be another's in part; a newly sealed run on a GPU of its own, in no container "
+        "and without another candidate beside it, could decide."
+    )
+    assert compared.result("test_wide", "new")["findings"][-1]["verdict"] == "accept"
+
+
+def test_processes_of_compared_candidates_are_no_fault_of_the_harness(compared):
+    runs = compared.result("test_wide", "new")["runs"]
+    assert [fault for run in runs for fault in run["faults"] if "GPU" in fault] == []
+    told = (
+        "2 process(es) held GPU 0 (NVIDIA H200) of which it cannot be told whether they are the candidate's"
+    )
+    assert [note for note in runs[0]["notes"] if note.startswith(told)]
 
 
 def test_a_gpu_that_held_its_clocks_down_is_among_the_things_to_know(session):

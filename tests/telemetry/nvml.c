@@ -6,6 +6,8 @@
  *     gpus 2
  *     0.energy 1000 6000      millijoules: 1000 at the first call, 6000 from the second on
  *     0.memory 20000 !15      bytes, then NVML_ERROR_GPU_IS_LOST
+ *     0.memory_reserved 500   how many of them the driver reserves
+ *     0.memory_v2 !13         a driver that does not tell these apart
  *     0.processes self,4242   a list; `self` is the process that asks, `none` nobody
  *
  * What has no line is not supported (3). Without a script there is no driver (9).
@@ -16,12 +18,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { OK = 0, INVALID = 2, NOT_SUPPORTED = 3, NOT_FOUND = 6, TOO_SMALL = 7, NO_DRIVER = 9 };
+enum { OK = 0, INVALID = 2, NOT_SUPPORTED = 3, NOT_FOUND = 6, TOO_SMALL = 7, NO_DRIVER = 9, OTHER_VERSION = 25 };
 enum { MOST_KEYS = 128, LINE = 1024 };
 
 typedef struct { int index; int part; } Gpu;
 typedef struct { unsigned int pid; unsigned long long memory; unsigned int gpu, compute; } Process;
 typedef struct { unsigned long long total, free, used; } Memory;
+typedef struct { unsigned int version; unsigned long long total, reserved, free, used; } Memory2;
 typedef struct { unsigned int gpu, memory; } Use;
 typedef struct { char legacy[16]; unsigned int domain, bus, device, id, subsystem; char bus_id[32]; } Pci;
 
@@ -161,6 +164,13 @@ int nvmlDeviceGetHandleByUUID(const char *uuid, Gpu **gpu) {
     return NOT_FOUND;
 }
 int nvmlDeviceGetDeviceHandleFromMigDeviceHandle(Gpu *part, Gpu **gpu) { *gpu = &gpus[part->index]; return OK; }
+int nvmlDeviceGetMaxMigDeviceCount(Gpu *gpu, unsigned int *count) { (void)gpu; *count = 7; return OK; }
+int nvmlDeviceGetMigDeviceHandleByIndex(Gpu *gpu, unsigned int index, Gpu **part) {
+    char value[LINE];
+    if (index || told_of(&parts[gpu->index], "uuid", value) != OK) return NOT_FOUND;
+    *part = &parts[gpu->index];
+    return OK;
+}
 int nvmlDeviceGetIndex(Gpu *gpu, unsigned int *index) { *index = (unsigned int)gpu->index; return OK; }
 int nvmlDeviceGetName(Gpu *gpu, char *name, unsigned int size) { return text(gpu, "name", name, size); }
 int nvmlDeviceGetUUID(Gpu *gpu, char *uuid, unsigned int size) { return text(gpu, "uuid", uuid, size); }
@@ -174,9 +184,23 @@ int nvmlDeviceGetPciInfo_v3(Gpu *gpu, Pci *pci) {
 int nvmlDeviceGetMemoryInfo(Gpu *gpu, Memory *memory) {
     unsigned long long total = 0;
     number(gpu, "memory_total", &total);
-    memory->total = total;
     int result = number(gpu, "memory", &memory->used);
-    memory->free = total - memory->used;
+    memory->total = total ? total : memory->used;
+    memory->free = memory->total - memory->used;
+    return result;
+}
+int nvmlDeviceGetMemoryInfo_v2(Gpu *gpu, Memory2 *memory) {
+    char value[LINE];
+    if (memory->version != (2u << 24 | sizeof *memory)) return OTHER_VERSION;
+    int result = told_of(gpu, "memory_v2", value);
+    if (result != NOT_SUPPORTED) return result;
+    Memory all;
+    result = nvmlDeviceGetMemoryInfo(gpu, &all);
+    memory->total = all.total;
+    memory->free = all.free;
+    memory->reserved = 0;
+    number(gpu, "memory_reserved", &memory->reserved);
+    memory->used = all.used - memory->reserved;
     return result;
 }
 int nvmlDeviceGetUtilizationRates(Gpu *gpu, Use *use) {

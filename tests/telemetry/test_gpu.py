@@ -7,14 +7,16 @@ import sys
 
 import pytest
 
-from pytest_procure.telemetry.owners import owned
+from pytest_procure.telemetry.owners import Owned, owned
 from pytest_procure.telemetry.visible import Place, ordinals, place
 
 LOOK = """
-import json
+import json, os
 from dataclasses import asdict
+from pytest_procure.telemetry import owners
 from pytest_procure.telemetry.instruments import Instruments
-found = Instruments.of({device!r})
+owners._FIRST_NAMESPACE = {container!r} or os.readlink("/proc/self/ns/pid")
+found = Instruments.of({device!r}, before={before!r})
 for what in ("start", *["sample"] * {samples}, "stop"):
     for probe in found.gpus:
         getattr(probe, what)()
@@ -23,12 +25,16 @@ print(json.dumps([told, found.unseen]))
 """
 
 
-def looked(driver, more="", *, device="cuda:0", samples=2):
-    """Look at a GPU from the start of a window to its end; `more` replaces lines of the quiet script."""
+def looked(driver, more="", *, device="cuda:0", samples=2, before=(), container=""):
+    """Look at a GPU from the start of a window to its end; `more` replaces lines of the quiet script.
+
+    `before`: who held a GPU before the candidate was loaded. `container`: the first PID namespace, another's.
+    """
     lines = {line.split()[0]: line for line in driver.script.read_text("utf-8").splitlines()}
     lines |= {line.split()[0]: line.strip() for line in more.splitlines() if line.strip()}
     driver.says("\n".join(lines.values()))
-    return json.loads(driver.run(LOOK.format(device=device, samples=samples)))
+    given = {"device": device, "samples": samples, "before": before, "container": container}
+    return json.loads(driver.run(LOOK.format(**given)))
 
 
 def the_gpu(driver, more="", **how):
@@ -82,9 +88,9 @@ def test_an_old_driver_is_asked_by_the_old_name(driver):
     assert the_gpu(driver, "0.reasons !13\n0.reasons_old 0x40")["slowed"] == {"heat, by hardware": 1.0}
 
 
-def test_a_process_of_somebody_else_is_the_harnesses_fault(driver):
-    gpu = the_gpu(driver, "0.processes self self,1,2 self")
-    assert gpu["foreign"] == 2
+def test_who_was_there_before_the_candidate_was_loaded_is_the_harnesses_fault(driver):
+    gpu = the_gpu(driver, "0.processes self self,1,2 self", before=(1, 2))
+    assert (gpu["foreign"], gpu["unknown"]) == (2, 0)
     assert gpu["fault"] == (
         "2 processes of somebody else held GPU 0 (NVIDIA H200) during the run; end them, or give the run a "
         "GPU of its own"
@@ -92,7 +98,51 @@ def test_a_process_of_somebody_else_is_the_harnesses_fault(driver):
 
 
 def test_who_holds_the_gpu_is_asked_again_in_a_long_window(driver):
-    assert the_gpu(driver, "0.processes self self,1 self", samples=12)["foreign"] == 1
+    assert the_gpu(driver, "0.processes self self,1 self", samples=12, before=(1,))["foreign"] == 1
+
+
+def test_who_came_later_may_be_the_candidates_own_and_is_a_note(driver):
+    gpu = the_gpu(driver, "0.processes self,1,2", before=(1,))
+    assert (gpu["foreign"], gpu["unknown"]) == (1, 1)
+    assert gpu["fault"].startswith("a process of somebody else held GPU 0 (NVIDIA H200)")
+    assert gpu["notes"] == [
+        (
+            "1 process(es) held GPU 0 (NVIDIA H200) of which it cannot be told whether they are the "
+            "candidate's or somebody else's"
+        )
+    ]
+
+
+def test_in_a_container_nobodys_absence_is_shown_whoever_is_listed(driver):
+    gpu = the_gpu(driver, container="pid:[1]")
+    assert (gpu["fault"], gpu["foreign"], gpu["unknown"]) == ("", 0, 0)
+    assert gpu["notes"] == [
+        (
+            "that nobody else used GPU 0 (NVIDIA H200) is not shown: in a container a driver may leave out "
+            "who runs outside of it"
+        )
+    ]
+
+
+@pytest.mark.parametrize("listed", ["none", "4242"])
+def test_a_list_without_any_process_of_the_candidates_shows_nobodys_absence(driver, listed):
+    assert the_gpu(driver, f"0.processes {listed}")["notes"][-1] == (
+        "that nobody else used GPU 0 (NVIDIA H200) is not shown: the driver lists no process of the "
+        "candidate either"
+    )
+
+
+def test_who_holds_any_gpu_or_part_of_one_is_known_before_a_candidate_is_loaded(driver):
+    driver.says(
+        "gpus 3\n0.processes 7,8\n1.processes !4\n2.processes 9\n2.mig 1\npart2.uuid a\npart2.processes 10"
+    )
+    code = "from pytest_procure.telemetry.driver import holders; print(sorted(holders()))"
+    assert driver.run(code) == "[7, 8, 9, 10]\n"
+
+
+def test_without_a_driver_nobody_is_known_to_hold_a_gpu(driver):
+    driver.script.unlink()
+    assert driver.run("from pytest_procure.telemetry.driver import holders; print(*holders())") == "\n"
 
 
 def test_a_driver_that_does_not_tell_who_is_there_is_noted(driver):
@@ -130,6 +180,25 @@ def test_what_the_gpu_does_not_count_is_none_and_never_nothing(driver):
 def test_a_question_that_fails_once_is_asked_again(driver):
     gpu = the_gpu(driver, "0.memory 20 !10 70 30")
     assert (gpu["memory_peak"], gpu["untold"]) == (70, {})
+
+
+def test_memory_that_the_driver_reserves_is_nobodys(driver):
+    gpu = the_gpu(driver, "0.memory 900 1000 900\n0.memory_reserved 900")
+    assert (gpu["memory_before"], gpu["memory_peak"], gpu["notes"]) == (0, 100, [])
+
+
+@pytest.mark.parametrize("error", [13, 25])
+def test_an_old_driver_that_does_not_tell_what_it_reserves_is_told_so(driver, error):
+    gpu = the_gpu(driver, f"0.memory_v2 !{error}\n0.memory 900 1000 900")
+    assert gpu["memory_peak"] == 1000
+    (told,) = gpu["notes"]
+    assert told.startswith("memory of GPU 0 (NVIDIA H200) is told with what the driver reserves for itself (")
+
+
+def test_memory_of_which_the_driver_reserves_more_than_is_in_use_is_not_known(driver):
+    gpu = the_gpu(driver, "0.memory 900\n0.memory_reserved 901")
+    assert gpu["memory_peak"] is None
+    assert gpu["untold"]["memory"] == "ValueError: more memory is free and reserved than there is"
 
 
 def test_a_cut_gpu_tells_of_the_named_part_alone(driver, monkeypatch):
@@ -234,13 +303,21 @@ FIRST, CONTAINER = "pid:[4026531836]", "pid:[4026532000]"
 def test_a_stranger_is_one_where_the_driver_names_processes_as_we_do(tmp_path):
     me = os.getpid()
     proc = proc_of(tmp_path, {me: 1, me + 1: me, me + 2: 1}, FIRST)
-    found = owned([me, me + 1, me + 2, me + 3], proc)
-    assert (found.foreign, found.unknown) == (2, 0)
+    everybody = [me, me + 1, me + 2, me + 3]
+    assert owned(everybody, everybody, proc) == Owned(2, foreign=2, unknown=0, all_listed=True)
+
+
+def test_who_was_not_there_before_the_candidate_is_no_stranger_for_certain(tmp_path):
+    me = os.getpid()
+    proc = proc_of(tmp_path, {me: 1, me + 2: 1}, FIRST)
+    assert owned([me, me + 2, me + 3], [me + 3], proc) == Owned(1, foreign=1, unknown=1, all_listed=True)
 
 
 def test_in_a_container_strangers_are_those_beyond_our_own_number(tmp_path):
     me = os.getpid()
     proc = proc_of(tmp_path, {me: 1, me + 1: me, me + 2: 1}, CONTAINER)
-    assert owned([900_001, 900_002], proc).unknown == 2
-    assert owned([900_001, 900_002, 900_003], proc).foreign == 1
-    assert owned([me, me + 1], proc).unknown == 0
+    others = [900_001, 900_002, 900_003]
+    assert owned(others[:2], others, proc) == Owned(0, foreign=0, unknown=2, all_listed=False)
+    assert owned(others, others, proc) == Owned(0, foreign=1, unknown=2, all_listed=False)
+    assert owned(others, others[:2], proc) == Owned(0, foreign=0, unknown=3, all_listed=False)
+    assert owned([me, me + 1], others, proc) == Owned(2, foreign=0, unknown=0, all_listed=False)
