@@ -42,7 +42,7 @@ test-onnx-gpu: $(GPU_VENV)/.onnx-gpu  ## on a machine without one: onnxruntime's
 	$(GPU_VENV)/bin/python -m pytest tests/backends/test_onnx_gpu_package.py
 
 test-servers: $(SERVERS_VENV)/.servers $(TORCH_VENV)/.transformers  ## llama.cpp's server, MLServer, Triton, transformers serve
-	$(SERVERS_VENV)/bin/python -m pytest -m servers -k 'not transformers' tests/backends/test_contract.py tests/backends/test_triton.py
+	$(SERVERS_VENV)/bin/python -m pytest -m servers -k 'not transformers' tests/backends/test_contract.py tests/backends/test_triton.py tests/backends/test_llama_server.py
 	$(TORCH_VENV)/bin/python -m pytest -m servers -k transformers tests/backends/test_contract.py tests/backends/test_transformers_serve.py
 
 test-browser: $(VENV)/.test $(VENV)/.browser  ## the report in a real Chromium (Debian: apt-get install chromium poppler-utils libpangoft2-1.0-0)

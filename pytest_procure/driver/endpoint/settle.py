@@ -219,6 +219,8 @@ class Settler:
             self.fail(query, reading.failure, reading.text)
         if reading.model:
             self._see("model", reading.model)
+        if reading.finish:
+            self._see("finish_reason", reading.finish)
         if reading.fingerprint:
             self._see("system_fingerprint", reading.fingerprint)
         for name, value in answer.fields.items():
