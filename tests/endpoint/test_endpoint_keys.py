@@ -71,3 +71,14 @@ def test_what_only_sounds_like_a_key_is_taken():
 def test_a_key_goes_into_a_field_that_there_can_be(declare, field):
     with pytest.raises(DeclarationError, match="header field"):
         declare(key_header=field)
+
+
+def test_a_server_s_refusal_is_quoted_without_the_key_where_an_endpoint_is_asked_as_a_stage(
+    mock, monkeypatch
+):
+    monkeypatch.setenv("MOCK_KEY", "a-key-0123456789")
+    mock.behave(echo_every=1)
+    loaded = mock.endpoint(key_env="MOCK_KEY")
+    with pytest.raises(RuntimeError) as refusal:
+        loaded.predict(["hello"])
+    assert str(refusal.value) == "HTTP 401: wrong key Bearer [key]"

@@ -163,6 +163,17 @@ def error_text(answer: Any) -> str:
     return line(error)
 
 
+def said(body: bytes) -> str:
+    """What an error's body says: its message, or how it begins."""
+    start = body[:4096]
+    if start.lstrip().startswith(b"{"):
+        try:
+            return error_text(json.loads(start))
+        except _NOT_JSON:
+            pass
+    return _start(start)
+
+
 def _document(body: bytes, reading: Reading) -> dict[str, Any] | None:
     try:
         answer = json.loads(body)
