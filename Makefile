@@ -41,8 +41,9 @@ nvidia-driver:
 test-onnx-gpu: $(GPU_VENV)/.onnx-gpu  ## on a machine without one: onnxruntime's package for GPUs is an error
 	$(GPU_VENV)/bin/python -m pytest tests/backends/test_onnx_gpu_package.py
 
-test-servers: $(SERVERS_VENV)/.servers  ## llama.cpp's server and MLServer, in an environment of their own
-	$(SERVERS_VENV)/bin/python -m pytest -m servers tests/backends/test_contract.py
+test-servers: $(SERVERS_VENV)/.servers $(TORCH_VENV)/.transformers  ## llama.cpp's server, MLServer, Triton, transformers serve
+	$(SERVERS_VENV)/bin/python -m pytest -m servers -k 'not transformers' tests/backends/test_contract.py tests/backends/test_triton.py tests/backends/test_llama_server.py
+	$(TORCH_VENV)/bin/python -m pytest -m servers -k transformers tests/backends/test_contract.py tests/backends/test_transformers_serve.py
 
 test-browser: $(VENV)/.test $(VENV)/.browser  ## the report in a real Chromium (Debian: apt-get install chromium poppler-utils libpangoft2-1.0-0)
 	$(BIN)/python -m pytest -m browser
@@ -83,6 +84,11 @@ $(TORCH_VENV)/.torch: pyproject.toml | $(TORCH_VENV)/bin/python
 	$(TORCH_VENV)/bin/python -m pip install --quiet --editable '.[test]' $(TORCH) safetensors
 	touch $@
 
+# A server that runs on torch, and so in its environment.
+$(TORCH_VENV)/.transformers: $(TORCH_VENV)/.torch
+	$(TORCH_VENV)/bin/python -m pip install --quiet --editable '.[servers-torch]'
+	touch $@
+
 $(GPU_VENV)/.onnx-gpu: pyproject.toml | $(GPU_VENV)/bin/python
 	$(GPU_VENV)/bin/python -m pip install --quiet --editable '.[onnx-gpu,gpu]'
 	touch $@
@@ -99,9 +105,10 @@ $(VENV)/.assets: example_suite/assets.txt $(VENV)/.demo
 	$(BIN)/python example_suite/faq_pipeline/faq_models.py
 	touch $@
 
-$(SERVERS_VENV)/.servers: pyproject.toml
+$(SERVERS_VENV)/.servers: pyproject.toml tests/backends/triton.txt
 	$(PYTHON) -m venv $(SERVERS_VENV)
 	$(SERVERS_VENV)/bin/python -m pip install --quiet --editable '.[servers]'
+	$(SERVERS_VENV)/bin/python -m pip install --quiet --no-deps --require-hashes -r tests/backends/triton.txt
 	touch $@
 
 # One stamp an extra; it is older than pyproject.toml when the dependencies have changed.

@@ -82,7 +82,7 @@ def redacted_data(data: Any) -> Any:
         return redacted(data)
     if isinstance(data, Mapping):
         return {
-            key: HIDDEN if isinstance(each, str) and _is_secret(str(key)) else redacted_data(each)
+            key: HIDDEN if isinstance(each, str) and is_named_secret(str(key)) else redacted_data(each)
             for key, each in data.items()
         }
     if isinstance(data, list | tuple):
@@ -104,7 +104,7 @@ def without_secret_options(arguments: Sequence[Any]) -> list[Any]:
     return shown
 
 
-def _is_secret(name: str) -> bool:
+def is_named_secret(name: str) -> bool:
     """Whether a field is named like a secret; a count or a digest of tokens is none."""
     return bool(re.search(r"(?i)(api_?key|secret|passw(or)?d|credential|access_?token|auth_?token)", name))
 

@@ -13,11 +13,18 @@ import numpy as np
 from pytest_procure.errors import DataError, DeclarationError
 
 from .endpoints.loaded import LoadedHttp, checked_sending
-from .endpoints.target import check_url, checked_headers, parse_url, refuse_proxy, secret, target_at
+from .endpoints.target import (
+    SAMPLE,
+    check_key_field,
+    check_url,
+    checked_headers,
+    parse_url,
+    refuse_literal_keys,
+    refuse_proxy,
+    secret,
+    target_at,
+)
 from .openai import certificates, need_extra
-
-#: Stands for the sample in a template.
-SAMPLE = "$sample"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +63,8 @@ class HttpJson:
             )
         if not all(isinstance(step, (str, int)) and not isinstance(step, bool) for step in self.output):
             raise DeclarationError(f"`output={self.output!r}` of {what}; expected names and places")
+        refuse_literal_keys(self.template, what=f"`template` of {what}")
+        check_key_field(self.key_header, what=what)
         checked_headers(dict(self.headers), what=what)
         self._sending()
 

@@ -22,8 +22,10 @@ from pathlib import Path
 from types import FrameType
 
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
-#: How long a server may take to end once it is told to.
-GRACE_S = 2.0
+#: How long a server may take to end once it is told to: Triton unloads its models first, and looks once a
+#: second whether they are gone. What it has started is told at the same time, and is not waited for as long.
+GRACE_S = 5.0
+_LEFT_S = 2.0
 #: How often it is looked whether the session still is the parent: a fork may hold the pipe open.
 _LOOK_S = 1.0
 #: The shell's status for what cannot be started.
@@ -36,6 +38,7 @@ class Keeper:
     def __init__(self, command: list[str]) -> None:
         self._session = os.getppid()
         self._told = False
+        self._has_ended = False
         self._wake, wakes = os.pipe()
         os.set_blocking(self._wake, False)
         os.set_blocking(wakes, False)
@@ -67,11 +70,15 @@ class Keeper:
     def end(self) -> None:
         """End all that is left: first politely, then for certain."""
         _signal_all(signal.SIGTERM)
-        deadline = time.monotonic() + GRACE_S
-        while self._reap()[0] and (left := deadline - time.monotonic()) > 0:
+        told = time.monotonic()
+        while self._reap()[0]:
+            left = told + (_LEFT_S if self._has_ended else GRACE_S) - time.monotonic()
+            if left <= 0:
+                break
             if select.select([self._wake], [], [], left)[0]:
                 os.read(self._wake, 4096)
-        while self._reap()[0] and time.monotonic() < deadline + GRACE_S:
+        deadline = time.monotonic() + _LEFT_S
+        while self._reap()[0] and time.monotonic() < deadline:
             _signal_all(signal.SIGKILL)
             select.select([self._wake], [], [], 0.01)
 
@@ -84,6 +91,7 @@ class Keeper:
                 if not pid:
                     return True, how
                 if pid == self._pid:
+                    self._has_ended = True
                     code = os.waitstatus_to_exitcode(status)
                     how = f"signal {-code}" if code < 0 else f"exit {code}"
         return False, how

@@ -22,7 +22,16 @@ from .decode import Decode, decoder, decoder_name
 from .endpoints import readers
 from .endpoints.failure import line
 from .endpoints.loaded import LoadedHttp, checked_sending, connection_to, fields_of
-from .endpoints.target import Target, check_url, checked_headers, parse_url, refuse_proxy, secret, target_at
+from .endpoints.target import (
+    Target,
+    check_key_field,
+    check_url,
+    checked_headers,
+    parse_url,
+    refuse_proxy,
+    secret,
+    target_at,
+)
 from .endpoints.tensors import CODES, TEXT, is_known, packed_texts
 from .openai import certificates, need_extra
 from .protocol import Sending
@@ -76,6 +85,7 @@ class KServeV2:
         if self.binary not in {True, False, None}:
             raise DeclarationError(f"`binary={self.binary!r}` of {_WHAT}; expected True, False or None")
         decoder(self.decode)
+        check_key_field(self.key_header, what=_WHAT)
         checked_headers(dict(self.headers), what=_WHAT)
         self._sending()
 

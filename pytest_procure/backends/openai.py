@@ -12,7 +12,16 @@ from pytest_procure.errors import DataError, DeclarationError, ProvisionError, u
 
 from . import chat
 from .endpoints.loaded import LoadedHttp, checked_sending
-from .endpoints.target import check_url, checked_headers, parse_url, refuse_proxy, secret, target_at
+from .endpoints.target import (
+    check_key_field,
+    check_url,
+    checked_headers,
+    parse_url,
+    refuse_literal_keys,
+    refuse_proxy,
+    secret,
+    target_at,
+)
 
 Kind = Literal["chat", "completions", "embeddings"]
 
@@ -70,14 +79,10 @@ class OpenAIEndpoint:
             json.dumps(dict(self.options), allow_nan=False)
         except (TypeError, ValueError) as error:
             raise DeclarationError(f"`options` of {what} are no plain JSON data: {error}") from None
-        checked_headers(
-            {self.key_header: "", **self.headers} if self._own_field else dict(self.headers), what=what
-        )
+        refuse_literal_keys(self.options, what=f"`options` of {what}")
+        check_key_field(self.key_header, what=what)
+        checked_headers(dict(self.headers), what=what)
         self._sending()
-
-    @property
-    def _own_field(self) -> bool:
-        return self.key_header.lower() != "authorization"
 
     def _sending(self) -> Any:
         return checked_sending(

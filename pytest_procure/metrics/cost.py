@@ -23,6 +23,7 @@ from .throughput import MINIMUM_LAUNCHES, rates
 
 #: Costs by the token vary with the item; fewer distinct items than this give no verdict.
 MINIMUM_ITEMS = 20
+_NO_TOKENS = "the backend reports no tokens, and the price is by the token"
 #: Which score makes an answer one that the cost is divided by.
 SCORERS = {COST_PER_CORRECT.name: "accuracy", COST_PER_ACCEPTED.name: "quality.accepted"}
 
@@ -99,7 +100,7 @@ def _good_by_launch(what: Metric, run: Execution) -> NDArray[np.float64]:
 def _by_token(what: Metric, run: Execution, price: TokenPrice, good: Measurement | None) -> Measurement:
     sent, received = _tokens(run, "input_tokens"), _tokens(run, "output_tokens")
     if sent is None or received is None:
-        return unmeasurable(what, "the backend reports no tokens, and the price is by the token")
+        return unmeasurable(what, _without_tokens(run))
     cached = np.minimum(_cached(run), sent)
     asked = float(price.input) * (sent - cached) + float(price.cached_input) * cached
     each = (asked + float(price.output) * received) / price.per
@@ -142,6 +143,19 @@ def _by_cluster(by_item: NDArray[np.float64], run: Execution) -> NDArray[np.floa
     _, place = np.unique(run.slice.clusters[np.unique(run.items)], return_inverse=True)
     sums = np.bincount(place, weights=by_item).astype(np.float64)
     return sums * (len(sums) / len(by_item))
+
+
+def _without_tokens(run: Execution) -> str:
+    """Say why a price by the token comes to nothing."""
+    silent = 0
+    for log in run.logs:
+        if log.input_tokens is None or log.output_tokens is None:
+            return _NO_TOKENS
+        unknown = (log.input_tokens < 0) | (log.output_tokens < 0)
+        if (unknown & log.by_sample(log.ok)).any():
+            return _NO_TOKENS
+        silent += int(unknown.sum())
+    return f"{silent:,} failed requests report no tokens, and what they were billed is not known"
 
 
 def _tokens(run: Execution, column: str) -> Int64 | None:

@@ -33,12 +33,15 @@ def rates_of(what: Metric, run: Execution) -> NDArray[np.float64] | None:
     tokens = [output_tokens(log) for log in run.logs]
     if any(each is None for each in tokens):
         return None
+    good = [
+        each[log.by_sample(log.ok)] for each, log in zip(tokens, run.logs, strict=True) if each is not None
+    ]
+    if any(map(len, good)) and not any(each.any() for each in good):  # embeddings have none
+        return None
     return np.array(
         [
-            int(each[log.by_sample(log.ok)].sum()) / (log.window_ns / 1e9)
-            if log.window_ns and each is not None
-            else 0.0
-            for each, log in zip(tokens, run.logs, strict=True)
+            int(each.sum()) / (log.window_ns / 1e9) if log.window_ns else 0.0
+            for each, log in zip(good, run.logs, strict=True)
         ]
     )
 

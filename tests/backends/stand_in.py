@@ -5,7 +5,7 @@
 It answers POST /v1/chat/completions (as a stream), POST /upper, GET /health, and KServe's V2 protocol
 (`kserve_stand_in`). Faults: it `never` gets ready, is `deaf`, `dies` while starting, `dies-asked` at the
 request behind number `after`, `tells` its log the key that it is asked with and dies there, `floods` its
-log, answers with `empty` streams, ignores the signal `TERM`.
+log, answers with `empty` streams, ignores the signal `TERM`, `unloads` for three seconds when it is to end.
 """
 
 import json
@@ -97,6 +97,12 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(b"0\r\n\r\n")
 
 
+def unload(number, frame):
+    time.sleep(3)
+    say("unloaded")
+    os._exit(0)
+
+
 def main():
     if FAULT == "dies":
         say("loading weights")
@@ -104,6 +110,8 @@ def main():
         sys.exit(3)
     if FAULT == "TERM":
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    if FAULT == "unloads":
+        signal.signal(signal.SIGTERM, unload)
     if "child" in GIVEN:  # in a session of its own, so that no group holds it
         child = subprocess.Popen(
             [sys.executable, "-c", "import signal, time; signal.signal(15, signal.SIG_IGN); time.sleep(600)"],

@@ -5,12 +5,15 @@ import subprocess
 import sys
 import threading
 from dataclasses import replace
+from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
 import pytest
 import tiny_onnx as tiny
 from tiny_gguf import DESK, tiny_gguf
+from tiny_llama import tiny_llama
+from triton_server import triton
 
 from pytest_procure.backends import (
     Command,
@@ -168,6 +171,31 @@ def ml_server(folder):
     return served, {"inputs": ROWS, "expected": list(2 * ROWS), "bad_input": WRONG}
 
 
+def triton_server(folder):
+    """Triton, with a model that doubles; tensors go as raw bytes."""
+    asked = KServeV2("http://127.0.0.1:{port}", model="doubler")
+    rows = {"inputs": ROWS, "expected": list(2 * ROWS), "bad_input": WRONG}
+    return triton(folder, asked, "doubler"), rows
+
+
+def transformers_serve(folder):
+    """The server of Hugging Face's transformers, with a model that answers nonsense, always the same."""
+    pytest.importorskip("transformers")
+    tiny_llama(folder / "tiny")
+    program = str(Path(sys.executable).with_name("transformers"))
+    served = Served(
+        [program, "serve", "tiny", "--device", "cpu", "--host", "127.0.0.1", "--port", "{port}"],
+        OpenAIEndpoint(
+            "http://127.0.0.1:{port}/v1", model="tiny", options={"max_tokens": 6, "temperature": 0}
+        ),
+        ready="/health",
+        files=["tiny/model.safetensors"],
+        settings={"HF_HUB_OFFLINE": "1"},
+        version=f"transformers {version('transformers')}",
+    )
+    return served, {"inputs": ["hello", "bar dal fat", "x gax"], "bad_input": [3, None]}
+
+
 HERE_AND_NOW = [
     function,
     onnx_labels,
@@ -181,8 +209,12 @@ HERE_AND_NOW = [
     served_tensors,
     served_raw_tensors,
 ]
-REAL_SERVERS = [pytest.param(each, marks=pytest.mark.servers) for each in (llama_server, ml_server)]
-ENDPOINTS = [served_chat, served_json, served_tensors, served_raw_tensors, *REAL_SERVERS]
+REAL_SERVERS = [
+    pytest.param(each, marks=pytest.mark.servers) for each in (llama_server, ml_server, triton_server)
+]
+# It takes seven seconds and more to start, and the contract starts a server twelve times.
+SLOW = pytest.param(transformers_serve, marks=pytest.mark.servers)
+ENDPOINTS = [served_chat, served_json, served_tensors, served_raw_tensors, *REAL_SERVERS, SLOW]
 
 
 def named(case):

@@ -174,6 +174,12 @@ def test_nothing_that_it_started_is_left_not_even_in_sessions_of_their_own(serve
     assert all(ended(pid) for pid in pids)
 
 
+def test_a_server_that_takes_seconds_to_unload_its_models_is_let_do_so(serve, tmp_path):
+    loaded = serve("fault=unloads", log="server.log")
+    loaded.close()
+    assert (tmp_path / "server.log").read_text().endswith("unloaded\n")
+
+
 def test_what_a_server_left_behind_when_it_died_is_ended(serve, tmp_path):
     loaded = serve("fault=dies-asked", "after=0", f"child={tmp_path / 'child'}")
     with pytest.raises(RuntimeError, match="exit status 3"):

@@ -105,7 +105,13 @@ def words(text):
 
 @pytest.mark.parametrize(
     ("behaviour", "reported"),
-    [({}, 8), ({"usage": "every"}, 8), ({"usage": "none"}, None), ({"usage_factor": 2.0}, 16)],
+    [
+        ({}, 8),
+        ({"usage": "every"}, 8),
+        ({"usage": "none"}, None),
+        ({"usage_factor": 2.0}, 16),
+        ({"usage_factor": 1.125}, 9),  # with the token that ends a text
+    ],
     ids=str,
 )
 def test_whatever_the_endpoint_reports_tokens_are_eight(mock, behaviour, reported):

@@ -198,6 +198,25 @@ def test_an_interim_answer_is_no_answer(mock, server):
     assert log.answers == ["x", "x", "x"]
 
 
+def test_what_answers_say_of_themselves_is_told(mock, server):
+    body = b'{"model": "m-2", "system_fingerprint": "fp_1", '
+    body += b'"choices": [{"message": {"content": "x"}, "finish_reason": "length"}]}'
+    answer = b"HTTP/1.1 200 OK\r\nServer: acme/2\r\nVia: 1.1 cdn\r\nOpenAI-Version: 2020-10-01\r\n"
+    answer += b"X-Model-Version: 7\r\nX-Served-By: node-3\r\nX-Else: 1\r\nContent-Type: application/json\r\n"
+    answer += b"Connection: close\r\nContent-Length: %d\r\n\r\n" % len(body)
+    said = mock.run(qps=100, count=3, endpoint=server(answer + body)).conditions["answers_say"]
+    assert said == {
+        "finish_reason": ["length"],
+        "model": ["m-2"],
+        "openai-version": ["2020-10-01"],
+        "server": ["acme/2"],
+        "system_fingerprint": ["fp_1"],
+        "via": ["1.1 cdn"],
+        "x-model-version": ["7"],
+        "x-served-by": ["node-3"],
+    }
+
+
 def test_an_answer_that_nobody_asked_for_is_not_taken_for_the_next(mock, server):
     body = b'{"choices": [{"message": {"content": "x"}, "finish_reason": "stop"}]}'
     answer = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s"

@@ -208,6 +208,20 @@ def test_an_embedding_is_a_list_of_numbers():
     assert reading.input_tokens == 3
 
 
+def test_an_embedding_has_no_output_tokens_where_tokens_are_reported_at_all():
+    reported = read_embedding(b'{"data": [{"embedding": [1]}], "usage": {"prompt_tokens": 3}}')
+    assert reported.output_tokens == 0
+    assert read_embedding(b'{"data": [{"embedding": [1]}]}').output_tokens == -1
+
+
+@pytest.mark.parametrize(
+    "usage", [{"prompt_tokens_details": {"cached_tokens": 2}}, {"prompt_cache_hit_tokens": 2}]
+)
+def test_cached_tokens_are_read_in_the_forms_that_servers_use(usage):
+    body = {"choices": [{"message": {"content": "x"}}], "usage": {"prompt_tokens": 3} | usage}
+    assert read_whole(json.dumps(body).encode(), chat=True).cached_tokens == 2
+
+
 @pytest.mark.parametrize("vector", ["[]", "[NaN]", "[1e999]"])
 def test_an_embedding_without_numbers_is_empty(vector):
     reading = read_embedding(f'{{"data": [{{"embedding": {vector}}}]}}'.encode())

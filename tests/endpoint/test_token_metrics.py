@@ -161,6 +161,11 @@ def test_tokens_that_nobody_counted_are_not_0():
     assert measure(metric("tokens_per_second"), execution(log, "single_stream", count=1)).estimate is None
 
 
+def test_embeddings_have_no_tokens_a_second():
+    log = log_of([20], [25], reported=[0, 0])
+    assert measure(metric("tokens_per_second"), execution(log, "single_stream", count=2)).estimate is None
+
+
 def test_bars_on_token_times_are_declared_like_those_on_latency():
     assert declare_bar("itl.p99", at_most="30 ms").limit == ms(30)
     assert declare_bar("tokens_per_second", at_least="500 tokens/s").limit.unit == "tokens/s"

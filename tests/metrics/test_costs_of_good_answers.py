@@ -151,6 +151,15 @@ def test_without_a_price_there_is_no_cost():
     assert per_right(answers(80), price=None).basis == Unmeasurable("candidate `acme` has no price")
 
 
+def test_failed_requests_that_report_no_tokens_are_named_as_what_is_not_known():
+    made = log([1] * 3, status=[Status.OK, Status.OK, Status.ERROR], tokens=[(1, 1), (1, 1), (-1, -1)])
+    told = measure(metric("cost_per_request"), execution(made, price=TOKENS)).basis
+    assert "1 failed requests report no tokens" in told.reason
+    silent = log([1] * 3, tokens=[(1, 1), (1, -1), (1, 1)])
+    told = measure(metric("cost_per_request"), execution(silent, price=TOKENS)).basis
+    assert told.reason == "the backend reports no tokens, and the price is by the token"
+
+
 def test_an_empty_log_has_no_cost():
     assert per_right([], log([])).basis == Unmeasurable("no request was made")
 

@@ -130,7 +130,10 @@ def read_whole(body: bytes, *, chat: bool) -> Reading:
 
 
 def read_embedding(body: bytes) -> Reading:
-    """Read an embedding: `output` holds its numbers as float64 in this machine's byte order."""
+    """Read an embedding: `output` holds its numbers as float64 in this machine's byte order.
+
+    It has no output tokens, so that what it costs is known where its input tokens are.
+    """
     reading = Reading()
     answer = _document(body, reading)
     if answer is None:
@@ -138,6 +141,8 @@ def read_embedding(body: bytes) -> Reading:
     try:
         reading.take_usage(answer.get("usage"))
         reading.take_identity(answer)
+        if reading.input_tokens >= 0:
+            reading.output_tokens = max(reading.output_tokens, 0)
         vector = array("d", answer["data"][0]["embedding"])
     except (*_WRONG_SHAPE, OverflowError):
         reading.fail(Failure.BODY, f"the answer has no embedding that can be read: {_start(body)}")
@@ -156,6 +161,17 @@ def error_text(answer: Any) -> str:
     if isinstance(error, dict):
         error = error.get("message") or error.get("detail") or error
     return line(error)
+
+
+def said(body: bytes) -> str:
+    """What an error's body says: its message, or how it begins."""
+    start = body[:4096]
+    if start.lstrip().startswith(b"{"):
+        try:
+            return error_text(json.loads(start))
+        except _NOT_JSON:
+            pass
+    return _start(start)
 
 
 def _document(body: bytes, reading: Reading) -> dict[str, Any] | None:

@@ -36,11 +36,15 @@ class Reading:
             self.failure, self.text = failure, line(text)
 
     def take_usage(self, usage: object) -> None:
-        """Take what the server reports of tokens; the last report counts."""
+        """Take what the server reports of tokens; the last report counts.
+
+        Those from its cache stand among the details of the prompt, as OpenAI has it, or in a field beside it.
+        """
         if not isinstance(usage, dict):
             return
         self.input_tokens = count(usage.get("prompt_tokens"), self.input_tokens)
         self.output_tokens = count(usage.get("completion_tokens"), self.output_tokens)
+        self.cached_tokens = count(usage.get("prompt_cache_hit_tokens"), self.cached_tokens)
         details = usage.get("prompt_tokens_details")
         if isinstance(details, dict):
             self.cached_tokens = count(details.get("cached_tokens"), self.cached_tokens)

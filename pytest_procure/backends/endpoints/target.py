@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from ipaddress import ip_address
 from typing import Any
@@ -11,15 +12,18 @@ from urllib.parse import SplitResult, urlsplit
 from urllib.request import getproxies_environment, proxy_bypass
 
 from pytest_procure.errors import DeclarationError, ProvisionError
-from pytest_procure.redaction import keep_secret
+from pytest_procure.redaction import is_named_secret, keep_secret
 
 #: Most bytes of one answer, and of its head; a server that sends more is cut off.
 MOST_BODY = 8 << 20
 MOST_HEAD = 64 << 10
 #: Stands for the port of a server that `Served` starts.
 OPEN_PORT = ":{port}"
+#: Stands for the sample in the template of a request's JSON.
+SAMPLE = "$sample"
 _PORTS = {"http": 80, "https": 443}
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110, a field name
+_KEY_FIELD = re.compile(r"(?i)(?:.*[-_.])?(?:api-?key|key|token|auth|secret|password|credential|cookie)")
 _NOT_OURS = {"host", "content-length", "transfer-encoding", "connection", "accept-encoding", "authorization"}
 
 
@@ -134,7 +138,50 @@ def checked_headers(headers: dict[str, str], *, what: str) -> tuple[tuple[str, s
             raise DeclarationError(f"{what}: the header field `{name}` is set by the driver; leave it out")
         if not isinstance(value, str) or not value.isascii() or not value.isprintable():
             raise DeclarationError(f"{what}: the header field `{name}` has a value that is no plain text")
+        if _KEY_FIELD.fullmatch(name):
+            _refuse_literal(name, value, what=f"the header field `{name}` of {what}", field=f"'{name}'")
     return tuple(headers.items())
+
+
+def check_key_field(name: str, *, what: str) -> None:
+    """Check the header field that a key goes into. Raises `DeclarationError`."""
+    if not isinstance(name, str) or name.lower() != "authorization":
+        checked_headers({name: ""}, what=what)
+
+
+def refuse_literal_keys(data: Any, *, what: str) -> None:
+    """Refuse a key that is written out in the JSON of each request. Raises `DeclarationError`.
+
+    `what` names the parameter, as in "`options` of an OpenAIEndpoint". One that stands in the environment is
+    taken, and kept out of every record.
+    """
+    for name, value in _texts(data):
+        if is_named_secret(name):
+            _refuse_literal(name, value, what=f"`{name}` in {what}")
+
+
+def _texts(data: Any) -> Iterator[tuple[str, str]]:
+    """Give each text that stands in a field, with the field's name."""
+    if isinstance(data, Mapping):
+        for name, value in data.items():
+            if isinstance(value, str):
+                yield str(name), value
+            else:
+                yield from _texts(value)
+    elif isinstance(data, Sequence) and not isinstance(data, str | bytes):
+        for each in data:
+            yield from _texts(each)
+
+
+def _refuse_literal(name: str, value: str, *, what: str, field: str = "") -> None:
+    """Let a key pass that stands in the environment. Raises `DeclarationError` for any other."""
+    if value and value != SAMPLE and value not in os.environ.values():
+        there = f"`key_env=NAME, key_header={field}`, or " if field else ""
+        raise DeclarationError(
+            f"{what} looks like a key that is written out, and keys come from the environment; expected "
+            f"{there}`os.environ['NAME']`"
+        )
+    keep_secret(name, value, surely=True)
 
 
 def secret(name: str) -> str:

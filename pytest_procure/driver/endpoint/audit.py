@@ -231,13 +231,17 @@ def endpoint_audit(  # noqa: PLR0913 - what was seen on all sides of the window
 
 
 def _tokens(log: RequestLog) -> tuple[int | None, int | None]:
-    """Sum the output tokens of answers that both the endpoint and the buyer have counted, each way."""
+    """Sum the output tokens of answers that both the endpoint and the buyer have counted, each way.
+
+    The token that ends a text is left out: llama.cpp and transformers count it, and nobody sees it.
+    """
     if log.wire is None or log.output_tokens is None:
         return None, None
     both = (log.output_tokens >= 0) & (log.wire.counted >= 0)
     if not both.any():
         return None, None
-    return int(log.output_tokens[both].sum()), int(log.wire.counted[both].sum())
+    reported, counted = log.output_tokens[both], log.wire.counted[both]
+    return int(np.where(reported == counted + 1, counted, reported).sum()), int(counted.sum())
 
 
 def _thirds(log: RequestLog, plan: Plan) -> tuple[float | None, float | None]:

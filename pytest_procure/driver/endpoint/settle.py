@@ -6,7 +6,6 @@ load process slower than it has to be. So answers wait, as long as they fit into
 
 from __future__ import annotations
 
-import json
 import os
 from array import array
 from collections import deque
@@ -16,7 +15,7 @@ from time import perf_counter_ns
 
 from pytest_procure.backends.endpoints import readers, sse
 from pytest_procure.backends.endpoints.failure import Failure, line
-from pytest_procure.backends.endpoints.openai_answers import error_text
+from pytest_procure.backends.endpoints.openai_answers import said
 from pytest_procure.backends.endpoints.reading import Reading
 from pytest_procure.backends.endpoints.target import Target
 
@@ -183,7 +182,7 @@ class Settler:
                 Failure.REDIRECT, f"HTTP {answer.status}: redirects are not followed; it was to {where}"
             )
         elif answer.status != 200:
-            reading.fail(Failure.HTTP, f"HTTP {answer.status}: {_said(body)}")
+            reading.fail(Failure.HTTP, f"HTTP {answer.status}: {said(body)}")
         elif answer.cut:
             reading.fail(Failure.RESET, "the connection was closed before the answer's end")
         elif encoding != "identity":
@@ -219,6 +218,8 @@ class Settler:
             self.fail(query, reading.failure, reading.text)
         if reading.model:
             self._see("model", reading.model)
+        if reading.finish:
+            self._see("finish_reason", reading.finish)
         if reading.fingerprint:
             self._see("system_fingerprint", reading.fingerprint)
         for name, value in answer.fields.items():
@@ -267,17 +268,6 @@ def _unread(error: Exception) -> Reading:
     reading = Reading()
     reading.fail(Failure.BODY, f"the answer cannot be read: {type(error).__name__}")
     return reading
-
-
-def _said(body: bytes) -> str:
-    """What an error's body says: its message, or how it begins."""
-    start = body[:4096]
-    if start.lstrip().startswith(b"{"):
-        try:
-            return error_text(json.loads(start))
-        except (ValueError, RecursionError):
-            pass
-    return line(start[:120].decode("utf-8", "replace"))
 
 
 def _write_all(descriptor: int, data: bytes) -> None:

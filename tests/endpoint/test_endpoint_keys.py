@@ -1,0 +1,84 @@
+"""Keys come from the environment: what is written out is refused, and what came from there stands nowhere."""
+
+import pytest
+
+from pytest_procure.backends import HttpJson, KServeV2, OpenAIEndpoint
+from pytest_procure.errors import DeclarationError
+from pytest_procure.redaction import without_keys
+
+URL = "http://127.0.0.1:9"
+WRITTEN = "written-out-0123456789"
+
+
+def openai(**more):
+    return OpenAIEndpoint(URL, model="m", **more)
+
+
+def kserve(**more):
+    return KServeV2(URL, model="m", **more)
+
+
+def http_json(**more):
+    return HttpJson(URL, **more)
+
+
+ALL = pytest.mark.parametrize("declare", [openai, kserve, http_json])
+
+
+@ALL
+@pytest.mark.parametrize(
+    "field", ["X-Api-Key", "Ocp-Apim-Subscription-Key", "X-Auth-Token", "Cookie", "apikey"]
+)
+def test_a_key_that_is_written_out_in_a_header_field_is_refused_and_not_quoted(declare, field):
+    with pytest.raises(DeclarationError) as refusal:
+        declare(headers={field: WRITTEN})
+    assert f"the header field `{field}`" in str(refusal.value)
+    assert f"key_env=NAME, key_header='{field}'" in str(refusal.value)
+    assert WRITTEN not in str(refusal.value)
+
+
+@ALL
+def test_one_that_stands_in_the_environment_is_taken_and_stands_in_no_record(declare, monkeypatch):
+    monkeypatch.setenv("TEAM_PASS", "team-pass-0123456789")
+    declared = declare(headers={"X-Api-Key": "team-pass-0123456789", "X-Team": "procurement"})
+    assert "team-pass" not in repr(declared)
+    assert without_keys("denied: team-pass-0123456789") == "denied: [redacted]"
+
+
+@pytest.mark.parametrize(
+    ("declare", "what"),
+    [
+        (lambda body: openai(options=body), "`api_key` in `options` of an OpenAIEndpoint"),
+        (lambda body: http_json(template=body | {"q": "$sample"}), "`api_key` in `template` of an HttpJson"),
+    ],
+)
+@pytest.mark.parametrize("body", [{"api_key": WRITTEN}, {"with": [{"api_key": WRITTEN}]}])
+def test_a_key_that_is_written_out_in_a_request_s_json_is_refused(declare, what, body):
+    with pytest.raises(DeclarationError) as refusal:
+        declare(body)
+    assert what in str(refusal.value)
+    assert WRITTEN not in str(refusal.value)
+
+
+def test_what_only_sounds_like_a_key_is_taken():
+    openai(options={"max_tokens": 4, "stop_token": "</s>", "logit_bias": {"7": -1}})
+    http_json(template={"text": "$sample", "secret": "$sample", "tokenizer": "bpe"})
+    kserve(headers={"X-Keyboard": "dvorak", "X-Tokens-Left": "many"})
+
+
+@ALL
+@pytest.mark.parametrize("field", ["A\r\nB", "", "Host"])
+def test_a_key_goes_into_a_field_that_there_can_be(declare, field):
+    with pytest.raises(DeclarationError, match="header field"):
+        declare(key_header=field)
+
+
+def test_a_server_s_refusal_is_quoted_without_the_key_where_an_endpoint_is_asked_as_a_stage(
+    mock, monkeypatch
+):
+    monkeypatch.setenv("MOCK_KEY", "a-key-0123456789")
+    mock.behave(echo_every=1)
+    loaded = mock.endpoint(key_env="MOCK_KEY")
+    with pytest.raises(RuntimeError) as refusal:
+        loaded.predict(["hello"])
+    assert str(refusal.value) == "HTTP 401: wrong key Bearer [key]"
