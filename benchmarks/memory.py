@@ -114,8 +114,8 @@ def endpoint(requests: int = 300_000) -> None:
     print(f"{requests:,} requests: {each:.1f} bytes each at the peak of this process's resident memory,")
     print(f"beside {tokens / requests:.1f} bytes of token times and {answers / requests:.1f} of answers")
     print(
-        f"the load process had at most {own / 2**20:.0f} MiB of its own, and {half / 2**20:.0f} MiB with half "
-        f"of the requests: most of it are answers that wait to be read"
+        f"the load process had at most {own / 2**20:.0f} MiB of its own, {half / 2**20:.0f} with half of "
+        "the requests: most of it are answers that wait to be read"
     )
 
 
