@@ -46,11 +46,6 @@ class Seen:
     load: Load | None = None  # None: the candidate sets the pace, or it is not known
     load_at_end: Load | None = None  # by what the last third took
 
-    @property
-    def sent_share(self) -> float | None:
-        """Sent out of offered; None where nothing was offered."""
-        return self.sent / self.offered if self.offered else None
-
     def backlog_grew(self, growth: float) -> bool:
         """Whether more and more waited under a declared rate, because more is asked than can be done.
 
