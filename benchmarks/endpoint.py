@@ -9,7 +9,8 @@ ttft, itl, e2e   streams of 32 tokens, TTFT 50 ms, 10 ms between tokens: mean of
 rate             answers of one token, at once, not streamed: requests a second, one load process
 cpu              of the same runs: us of processor time a request; on a shared machine the steadier figure
 
-Other tools are run by `peers.py`.
+The mock is quicker with uvloop, where that is installed; the driver does not use it. Other tools are run by
+`peers.py`.
 """
 
 from __future__ import annotations

@@ -149,7 +149,7 @@ class Exchange:
             choice["message"] = {"role": "assistant", "content": text}
         else:
             choice["text"] = text
-        answer = {"id": f"m{self.record.number}", "model": told.model, "choices": [choice]}
+        answer = self.about("chat.completion") | {"choices": [choice]}
         if told.usage != "none":
             answer["usage"] = self.usage()
         return json.dumps(answer).encode()
@@ -204,7 +204,8 @@ class Exchange:
         self.flush(held)
         last = [self.event({}, finish="stop")] if told.finish else []
         if told.usage in {"last", "every"}:
-            last.append(self.sse({"model": told.model, "choices": [], "usage": self.usage()}))
+            ending = self.about("chat.completion.chunk") | {"choices": [], "usage": self.usage()}
+            last.append(self.sse(ending))
         if told.done:
             last.append(self.sse("[DONE]"))
         self.finish(lambda: self.send(last, ends=True))
@@ -260,10 +261,15 @@ class Exchange:
             choice["delta"] = delta
         else:
             choice["text"] = delta.get("content", "")
-        chunk: dict[str, Any] = {"id": f"m{self.record.number}", "model": told.model, "choices": [choice]}
+        chunk = self.about("chat.completion.chunk") | {"choices": [choice]}
         if every and told.usage == "every":
             chunk["usage"] = self.usage()
         return self.sse(chunk)
+
+    def about(self, chat: str) -> dict[str, Any]:
+        """Say what an object of an answer is: `chat`, where it was asked for one."""
+        what = chat if "/chat/" in self.path else "text_completion"
+        return {"id": f"m{self.record.number}", "object": what, "model": self.behaviour.model}
 
     def sse(self, data: Any) -> bytes:
         """Write an event."""

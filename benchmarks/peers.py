@@ -4,7 +4,7 @@
 
 `DIR` (or the variable `PROCURE_PEERS`) holds one virtual environment a peer, named as the peer:
 `python -m venv DIR/guidellm && DIR/guidellm/bin/pip install guidellm`. A peer that is not there is skipped
-with a sentence, and so is one that fails, with the last line that it wrote. Nothing is downloaded: the
+with a sentence, and so is one that fails, with the end of what it wrote. Nothing is downloaded: the
 tokenizer is made here, one word a token.
 
 rate        answers at once, of one token: requests a second, as the peer reports them
@@ -31,6 +31,9 @@ _WORDS = 32
 _STREAM = {"ttft_ms": 50.0, "itl_ms": 10.0, "tokens": 32}
 #: What a client that takes seconds to start and a few hundred requests a second can do in a while.
 _MOST_REQUESTS = 1024
+_OFFLINE = ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE")
+#: Of what a peer wrote before it failed, so many last characters are told, without the frames around them.
+_TOLD, _FRAMES = 300, dict.fromkeys(map(ord, "╭╮╰╯─│"), " ")
 _TOKENIZER = """
 import sys
 from tokenizers import Tokenizer, models, pre_tokenizers
@@ -87,6 +90,7 @@ class Peer:
     arguments: Callable[[Job], Sequence[str]]
     told: Callable[[Job], Told]
     tokenizes: bool = True
+    knows_offline: bool = True  # as the variables of huggingface_hub say it
 
 
 def _prompts(job: Job) -> Path:
@@ -213,7 +217,8 @@ def _locust_told(job: Job) -> Told:
 
 
 PEERS = (
-    Peer("aiperf", "aiperf", _aiperf, _aiperf_told),
+    # Told that it is offline, it takes the tokenizer's folder for the name of a repository, and fails.
+    Peer("aiperf", "aiperf", _aiperf, _aiperf_told, knows_offline=False),
     Peer("guidellm", "guidellm", _guidellm, _guidellm_told),
     Peer("inference-perf", "inference-perf", _inference_perf, _inference_perf_told),
     Peer("vllm", "vllm", _vllm, _vllm_told),
@@ -224,7 +229,10 @@ PEERS = (
 
 def asked(peer: Peer, binaries: Path, job: Job) -> Told:
     """Run a peer's job. Raises `LookupError` with a sentence where it comes to nothing."""
-    environment = os.environ | {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "NO_COLOR": "1"}
+    environment = os.environ | {"NO_COLOR": "1"} | dict.fromkeys(_OFFLINE, "1")
+    if not peer.knows_offline:
+        for name in _OFFLINE:
+            del environment[name]
     if peer.tokenizes:
         make = [str(binaries / "python"), "-c", _TOKENIZER, str(job.folder / "tokenizer")]
         _run(make, environment, job.folder)
@@ -250,8 +258,8 @@ def _run(command: Sequence[str], environment: dict[str, str], folder: Path) -> N
     except subprocess.TimeoutExpired:
         raise LookupError(f"it was not over after {_LIMIT_S} s") from None
     if done.returncode:
-        lines = done.stdout.decode("utf-8", "replace").strip().splitlines() or ["nothing"]
-        raise LookupError(f"it ended with status {done.returncode}: {lines[-1].strip()[:200]}")
+        said = " ".join(done.stdout.decode("utf-8", "replace").translate(_FRAMES).split())
+        raise LookupError(f"it ended with status {done.returncode}: {said[-_TOLD:] or 'it said nothing'}")
 
 
 def compare(peer: Peer, folder: Path, mock: Mock, most: int) -> None:

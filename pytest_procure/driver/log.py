@@ -152,10 +152,15 @@ class RequestLog:
 
     def heads(self) -> Int64:
         """Give the first query of each batch that was sent: `(b,)` int64, ascending."""
+        return np.flatnonzero(self.leads)
+
+    @property
+    def leads(self) -> NDArray[np.bool_]:
+        """`(n,)`: the first query of a batch that was sent."""
         first = np.ones(len(self), dtype=np.bool_)
         np.not_equal(self.batch[1:], self.batch[:-1], out=first[1:])
         first &= self.batch >= 0
-        return np.flatnonzero(first)
+        return first
 
     @property
     def answered(self) -> NDArray[np.bool_]:
@@ -180,7 +185,7 @@ class RequestLog:
 
         A request that never completed has waited until the end of the window.
         """
-        ended = np.where(self.completed >= 0, self.completed, self.window_ns)
+        took: Int64 = np.where(self.completed >= 0, self.completed, self.window_ns)
+        took -= self.scheduled
         # A run that was cut off has queries that were never due: they have waited for nothing yet.
-        result: Int64 = np.maximum(ended - self.scheduled, 0)
-        return result
+        return np.maximum(took, 0, out=took)

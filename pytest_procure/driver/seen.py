@@ -12,7 +12,7 @@ from pytest_procure.stats.steady import mser5
 
 from .limits import Limits
 from .load import Load, load_of
-from .log import Int64, RequestLog
+from .log import RequestLog
 
 #: A run settles if MSER-5 cuts less than this share of it, ...
 _CUT = 0.4
@@ -21,6 +21,7 @@ _CUT = 0.4
 _SLOWER, _STANDARD_ERRORS = 1.1, 4.0
 _BATCHES = 10  # of each third, for its standard error
 _FEWEST = 100  # requests, below which thirds say nothing
+_AT_A_TIME = 1 << 16  # of ten million requests each column counts
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,17 +39,12 @@ class Seen:
     waiting_first_third: float | None  # mean number of queries that wait when another becomes due
     waiting_last_third: float | None
     at_once: int  # how many the workers serve side by side
-    pinned_share: float  # of the window, with all workers serving
+    pinned_share: float | None  # of the window, with all workers serving; None: behind a URL nobody knows
     settled_after: int | None  # requests, by MSER-5; None: too few, or offline
     slower_share: float | None  # mean latency of the last third over the first's, less 1
     never_settled: bool
     load: Load | None = None  # None: the candidate sets the pace, or it is not known
     load_at_end: Load | None = None  # by what the last third took
-
-    @property
-    def sent_share(self) -> float | None:
-        """Sent out of offered; None where nothing was offered."""
-        return self.sent / self.offered if self.offered else None
 
     def backlog_grew(self, growth: float) -> bool:
         """Whether more and more waited under a declared rate, because more is asked than can be done.
@@ -80,10 +76,10 @@ class Seen:
             )
         if self.rate_is_declared and self.unsent:
             told.append(f"{self.unsent:,} requests were never sent, because the candidate was still busy")
-        if self.rate_is_declared and self.waiting_last_third and self.pinned_share > limits.pinned:
+        pinned = self.pinned_share or 0.0
+        if self.rate_is_declared and self.waiting_last_third and pinned > limits.pinned:
             told.append(
-                f"every worker was busy {self.pinned_share:.0%} of the time: at this rate the candidate has "
-                f"nothing left"
+                f"every worker was busy {pinned:.0%} of the time: at this rate the candidate has nothing left"
             )
         if self.never_settled:
             told.append(
@@ -109,10 +105,10 @@ class Seen:
 def seen(log: RequestLog, scenario: Scenario) -> Seen:
     """Look at a log for what it says of the candidate."""
     due = int(np.searchsorted(log.scheduled, log.window_ns, side="right"))  # the others were never offered
-    begun = log.started >= 0
-    sent, completed = int(np.count_nonzero(begun)), int(np.count_nonzero(log.completed >= 0))
-    unsent = due - int(np.count_nonzero(begun[:due]))
-    first, last = _waiting(log, due) if is_steady(scenario) else (None, None)
+    sent, completed = (int(np.count_nonzero(column >= 0)) for column in (log.started, log.completed))
+    unsent = due - int(np.count_nonzero(log.started[:due] >= 0))
+    knows_workers = log.wire is None  # behind a URL, the endpoint's own audit tells what waited
+    first, last = _waiting(log, due) if knows_workers and is_steady(scenario) else (None, None)
     settled, slower, never = _settling(log, scenario, due)
     return Seen(
         rate_is_declared=scenario.rate_is_declared,
@@ -124,7 +120,7 @@ def seen(log: RequestLog, scenario: Scenario) -> Seen:
         waiting_first_third=first,
         waiting_last_third=last,
         at_once=scenario.workers * scenario.max_batch,
-        pinned_share=_pinned(log, scenario.workers),
+        pinned_share=_pinned(log, scenario.workers) if knows_workers else None,
         settled_after=settled,
         slower_share=slower,
         never_settled=never,
@@ -147,13 +143,16 @@ def _waiting(log: RequestLog, due: int) -> tuple[float | None, float | None]:
     third = due // 3
     if not third:
         return None, None
-    begun = np.sort(log.started[log.started >= 0])
+    begun = log.started[log.started >= 0]
+    begun.sort()
 
     def mean(first: int, end: int) -> float:
-        waiting: Int64 = np.arange(first, end) - np.searchsorted(
-            begun, log.scheduled[first:end], side="right"
-        )
-        return float(np.maximum(waiting, 0, out=waiting).mean())
+        total = 0
+        for start in range(first, end, _AT_A_TIME):
+            due = np.arange(start, min(start + _AT_A_TIME, end))
+            waiting = due - np.searchsorted(begun, log.scheduled[due], side="right")
+            total += int(np.maximum(waiting, 0).sum())
+        return total / (end - first)
 
     return mean(0, third), mean(due - third, due)
 
@@ -163,15 +162,15 @@ def _pinned(log: RequestLog, workers: int) -> float:
 
     All k are busy from a start, the i-th, until the next completion if it is the (i - k + 1)-th.
     """
-    heads = log.heads()
-    if not log.window_ns or len(heads) < workers:
+    leads = log.leads
+    if not log.window_ns or np.count_nonzero(leads) < workers:
         return 0.0
-    started, completed = log.started[heads], log.completed[heads]
+    started, completed = log.started[leads], log.completed[leads]
+    del leads
     completed[completed < 0] = log.window_ns
     started.sort()
     completed.sort()
-    together = completed[: len(heads) - workers + 1]
-    del heads  # of ten million requests each column counts
+    together = completed[: len(completed) - workers + 1]
     together -= started[workers - 1 :]
     return min(1.0, float(np.maximum(together, 0, out=together).sum() / log.window_ns))
 

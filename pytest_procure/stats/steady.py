@@ -28,10 +28,16 @@ def mser5(values: npt.ArrayLike) -> int:
     batches = array.size // _BATCH
     means = array[: batches * _BATCH].reshape(batches, _BATCH).mean(axis=1)
     # Measured from a late value and summed from the end, a large transient costs the steady part no digits.
-    means = means - means[-1]
+    means -= means[-1]
     left = np.arange(1, batches + 1, dtype=np.float64)
     sums = np.cumsum(means[::-1])
     squares = np.cumsum(means[::-1] ** 2)
-    spread = np.maximum(squares - sums**2 / left, 0.0) / left**2
+    # max(0, squares - sums**2 / left) / left**2 in place: of ten million values each copy counts.
+    sums **= 2
+    sums /= left
+    squares -= sums
+    np.maximum(squares, 0.0, out=squares)
+    left **= 2
+    spread = np.divide(squares, left, out=squares)
     cuts = spread[::-1][: batches // 2 + 1]
     return int(np.argmin(cuts)) * _BATCH

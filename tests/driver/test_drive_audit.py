@@ -101,7 +101,7 @@ def test_half_the_rate_is_the_candidates_fault_and_never_the_harnesses():
     seen = audited(log_of(scheduled, started, completed, window=1500), twenty)
     assert seen.faults() == ()
     assert seen.candidate.backlog == 30 - 14
-    assert seen.candidate.sent_share == 0.5
+    assert (seen.candidate.sent, seen.candidate.offered) == (15, 30)
     grew, behind, unsent, pinned = seen.candidate_notes()
     assert grew.startswith("the backlog grew: on average 1.6 requests waited in the first third")
     assert grew.endswith("in the last; the traffic asked 200% of what the workers can do")

@@ -1,26 +1,20 @@
 """Below the driver: descriptors, connections, heads that were seen before, and what a row takes."""
 
-import gc
 import socket
 import time
-import tracemalloc
 from types import SimpleNamespace
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from mock_process import Texts
 
-from pytest_procure.backends.endpoints.failure import Failure
-from pytest_procure.driver.endpoint import columns, message
+from pytest_procure.driver.endpoint import message
 from pytest_procure.driver.endpoint.alarm import Alarm
 from pytest_procure.driver.endpoint.dial import Dialler
 from pytest_procure.driver.endpoint.drive import drive
 from pytest_procure.driver.endpoint.loop import EDGE, Loop
 from pytest_procure.driver.endpoint.message import END, Message, head_of, known, learn
-from pytest_procure.driver.endpoint.outcome import request_log
-from pytest_procure.driver.endpoint.plan import Plan
 from pytest_procure.scenarios import Scenario
 
 SECOND = 1_000_000_000
@@ -181,40 +175,3 @@ def test_attempts_that_begin_as_others_are_given_up_are_given_up_in_their_turn()
         assert [type(each) for each in came] == [TimeoutError] * 4
         loop.forget(end.fd)
         end.close()
-
-
-class Nothing:
-    """An endpoint that is never asked."""
-
-    sending = SimpleNamespace(load_processes=2, connections=10, retries=0, count_tokens=None)
-    target = SimpleNamespace(reader="openai_chat")
-    around = None
-
-    def body(self, _):
-        return b"{}"
-
-    def output(self, data):
-        return data
-
-
-def test_a_request_takes_at_most_a_hundred_bytes_beside_tokens_and_answers():
-    rows = 100_000
-    scenario = Scenario.declare("server", qps=1e6, count=rows)
-    Plan(Nothing(), Texts(10), Scenario.declare("server", qps=1e6, count=10)).close()  # what is imported
-    gc.collect()
-    tracemalloc.start()
-    try:
-        plan = Plan(Nothing(), Texts(10), scenario)
-        before, _ = tracemalloc.get_traced_memory()
-        plan.table["sent"][:] = plan.table["ended"][:] = plan.schedule
-        plan.table["failure"][:] = Failure.EMPTY
-        log = request_log(plan, [[], []], "", 0)
-        kept, _ = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
-        plan.close()
-    answers = 8 * rows  # a reference to each
-    assert len(log) == rows
-    assert (np.asarray(log.samples) == plan.order).all()
-    assert (columns.size(rows) + kept - answers) / rows <= 100
-    assert before < rows  # the schedule and the order lie in the columns alone

@@ -5,6 +5,6 @@
       ├── log, audit ◄── outcome ◄── columns ◄═════╧═══ shared memory ◄═══════╧── settle
       └── journal ◄── copying ◄─────────┘
 
-What runs in a load process (`process`, `load`, `traffic`, `talk`, `connection`, `settle`, `alarm`, `columns`)
-imports neither numpy nor pytest, so that it starts quickly and collects no garbage.
+What runs in a load process (`process`, and all that it imports) knows neither numpy nor pytest, so that it
+starts quickly and collects no garbage.
 """

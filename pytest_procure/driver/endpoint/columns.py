@@ -79,5 +79,17 @@ def mapped(descriptor: int, *, at_once: bool = False) -> mmap.mmap | None:
     return mmap.mmap(descriptor, length, flags=flags) if length else None
 
 
+def give_back(memory: mmap.mmap, first: int, end: int) -> int:
+    """Give the whole pages between two bytes back to the system, for all who share them; up to where.
+
+    They take no memory any more, and read as zeros.
+    """
+    first, end = -(-first // mmap.PAGESIZE) * mmap.PAGESIZE, end // mmap.PAGESIZE * mmap.PAGESIZE
+    if end <= first:
+        return first
+    memory.madvise(mmap.MADV_REMOVE, first, end - first)
+    return end
+
+
 def _padded(length: int) -> int:
     return -(-length // 8) * 8

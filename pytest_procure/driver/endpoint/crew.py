@@ -129,11 +129,15 @@ class Crew:
             worker.tell(f"go {origin}")
 
     def stop(self, grace_ns: int) -> None:
-        """Make them give up what is under way, and wait for their reports."""
+        """Make them give up what is under way, wait for their reports, and end who makes none."""
         for worker in self.workers:
             worker.stop()
         limit = time.perf_counter_ns() + grace_ns
         self.wait("done", poll=0.1, keep_on=lambda: time.perf_counter_ns() < limit)
+        for worker in self.workers:  # what has not said so by then must not write when the columns are read
+            if "done" not in worker.said:
+                worker.process.kill()
+                worker.process.wait()
 
     def gone(self) -> list[str]:
         """Tell of the processes that ended without a report."""

@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from pytest_procure.backends.endpoints.target import refuse_proxy
 from pytest_procure.backends.protocol import LoadedEndpoint
 from pytest_procure.driver.audit import Worked
@@ -215,7 +213,7 @@ def _conditions(plan: Plan, crew: Crew, reports: list[dict[str, Any]]) -> dict[s
             seen.setdefault(name, set()).update(values)
     return plan.scenario.conditions() | {
         "queries": None if plan.by_duration else plan.queries,
-        "items": int(np.count_nonzero(np.bincount(plan.order))),
+        "items": plan.items,
         "inputs": "requests prepared before the run, of later turns when they were sent"
         if plan.scenario.history
         else "requests prepared before the run",

@@ -10,16 +10,16 @@ keeps up, on at most `connections` connections.
 
 from __future__ import annotations
 
-import heapq
 from collections import deque
 from collections.abc import Sequence
 
 from pytest_procure.backends.endpoints.failure import Failure
 
-from .alarm import Alarm
+from .agenda import Agenda
 from .columns import MOST_LAG, Columns
 from .connection import AT_ONCE_NS, Connection, now
-from .loop import EDGE, Loop
+from .leisure import Leisure
+from .loop import Loop
 from .message import Head
 from .pool import Dial, Pool
 from .retry import is_retried, pause_ns, told
@@ -27,8 +27,6 @@ from .settle import Settler
 from .traffic import Traffic
 
 _SWEEP_NS = 10_000_000
-#: Answers between two sweeps up to which there is time to read some.
-_CALM = 20
 _FOREVER = 2**63 - 1
 
 
@@ -56,24 +54,20 @@ class Load:
         self.origin = 0
         self._requests = requests
         self._control = control
-        self._loop = loop
-        self._alarm = Alarm()
+        self._agenda = Agenda(loop, self._rung)  # beside the schedule: retries, and -1 for who thinks
+        self._leisure = Leisure(settler, loop)
         self.pool = Pool(self, dial, traffic.connections)
         self._free = self.pool.free
         self._waiting: deque[int] = deque()
-        self._again: set[int] = (
-            set()
-        )  # sent again: the server had closed a kept connection before it took them
-        self._later: list[tuple[int, int]] = []  # (absolute ns, query): retries, and who thinks
+        # Sent again: the server had closed a kept connection before it took them.
+        self._again: set[int] = set()
         self._next = traffic.first
         self._under_way = 0
         self._missing = 0  # answers to the query of several requests that is under way
         self._until = _FOREVER
         self._sweep_due = 0
-        self._settling = False
         self._ended = 0
         self._last_end = 0
-        self._settled = 0  # of those ended, at the last sweep
         self._keep = settler.waiting.append
         self._kept = 0  # bytes of whole answers, since the last sweep
         # Where whoever has an answer asks the next at once, as long as there is one.
@@ -98,9 +92,8 @@ class Load:
         traffic = self.traffic
         if traffic.duration_ns is not None:
             self._until = origin + traffic.duration_ns
-        self._loop.watch(self._alarm.fd, self._rung, EDGE)
         self._sweep_due = origin
-        self._alarm.set(origin)
+        self._agenda.begin(origin)
 
     def stop(self) -> None:
         """Give up what is under way: it stays without an answer."""
@@ -110,7 +103,7 @@ class Load:
         self._eager_total = 0
         self._tell()
         if self.origin:
-            self._loop.forget(self._alarm.fd)
+            self._agenda.end()
         for connection in [each for each in self.pool.every if each.query >= 0]:
             self.pool.drop(connection)
 
@@ -125,8 +118,7 @@ class Load:
         elif self._sweep_due == self.origin:
             for _ in range(traffic.concurrency):
                 self._take(stamp)
-        while self._later and self._later[0][0] <= stamp:
-            due, query = heapq.heappop(self._later)
+        for due, query in self._agenda.due(stamp):
             self._start(query, due) if query >= 0 else self._take(stamp)
         if stamp >= self._sweep_due:
             self.lateness.append(stamp - self._sweep_due)
@@ -134,20 +126,12 @@ class Load:
             self._sweep_due = stamp + _SWEEP_NS
             self.settler.hold(self._kept)
             self._kept = 0
-            is_calm = self._ended - self._settled < _CALM
-            self._settled = self._ended
-            if not self._settling and (is_calm or self.settler.is_full):
-                self._settle()
-        self._set_alarm()
+            self._leisure.look(self._ended)
+        until = self._sweep_due
+        if traffic.concurrency is None and self._next < traffic.total:
+            until = min(until, self.origin + self._scheduled[self._next])
+        self._agenda.wait(until)
         self._check_over()
-
-    def _set_alarm(self) -> None:
-        due = self._sweep_due
-        if self.traffic.concurrency is None and self._next < self.traffic.total:
-            due = min(due, self.origin + self._scheduled[self._next])
-        if self._later:
-            due = min(due, self._later[0][0])
-        self._alarm.set(due)
 
     def _send_due(self, stamp: int) -> None:
         query, total, step = self._next, self.traffic.total, self.traffic.step
@@ -308,12 +292,6 @@ class Load:
         else:
             self._free.append(connection)
 
-    def _settle(self) -> None:
-        """Read some of the answers; more, when too many wait, as soon as what has arrived is stamped."""
-        self._settling = self.settler.some()
-        if self._settling:
-            self._loop.soon(self._settle)
-
     # How a query ends
 
     def _retry(self, query: int, stamp: int, after: bytes | None) -> bool:
@@ -324,8 +302,7 @@ class Load:
         if tried >= self.traffic.retries or stamp + pause >= deadline or self.is_over:
             return False
         self._retries[query] = tried + 1
-        heapq.heappush(self._later, (stamp + pause, query))
-        self._set_alarm()
+        self._agenda.add(stamp + pause, query)
         return True
 
     def _fail(self, query: int, failure: Failure, text: str, stamp: int) -> None:
@@ -345,8 +322,7 @@ class Load:
         if self.traffic.concurrency is None or self._missing > 0:
             return
         if self.traffic.think_ns:
-            heapq.heappush(self._later, (stamp + self.traffic.think_ns, -1))
-            self._set_alarm()
+            self._agenda.add(stamp + self.traffic.think_ns, -1)
         else:
             self._take(stamp)
 
@@ -354,8 +330,7 @@ class Load:
         """Let the next turn of a session be due."""
         self._scheduled[query] = due - self.origin
         if self.traffic.think_ns:
-            heapq.heappush(self._later, (due, query))
-            self._set_alarm()
+            self._agenda.add(due, query)
         else:
             self._start(query, due)
 
@@ -365,7 +340,7 @@ class Load:
         closed = self.traffic.concurrency is not None
         more = self._next < self.traffic.total
         if closed and more:
-            more = bool(self._later) and now() < self._until
+            more = bool(self._agenda) and now() < self._until
         if not more:
             self.stop()
 

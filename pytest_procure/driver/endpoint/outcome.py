@@ -32,21 +32,24 @@ _GRAVITY = (Status.OK, Status.EMPTY, Status.ERROR, Status.TIMEOUT, Status.LOST)
 
 def request_log(plan: Plan, texts: Sequence[Sequence[str]], stopped: str, window_ns: int) -> RequestLog:
     """Write the log; `texts` of each load process, `window_ns` from the origin to when it was stopped."""
-    # As they stand, the shared columns themselves become the log's, so that nothing is there twice.
-    order = _in_order(plan, plan.table)
-    columns = plan.table if order is None else {name: column[order] for name, column in plan.table.items()}
-    rows = Rows(plan, order)
+    # The shared columns themselves become the log's, and those that are read out are given back at once, so
+    # that nothing is there twice.
+    rows, columns = _in_order(plan), plan.table
     scheduled, sent, ended = (columns[name] for name in ("scheduled", "sent", "ended"))
     if not plan.is_paced:  # what never became due has waited since the last that did
-        scheduled = np.maximum.accumulate(np.maximum(scheduled, 0))
+        np.maximum(scheduled, 0, out=scheduled)
+        np.maximum.accumulate(scheduled, out=scheduled)
     good = columns["good"] == 1
     answers, unread = _answers(plan, columns, rows, good)
+    errors = _errors(columns, rows, texts) | {at: text for at, text in unread.items() if text}
+    plan.drop("good", "output_start", "text")
     status = np.where(good, np.uint8(Status.OK), _STATUS[columns["failure"]])
     for place, trouble in unread.items():
         status[place] = Status.ERROR if trouble else Status.EMPTY
     base = sent if plan.scenario.name == "offline" else scheduled
     status[good & (ended - base > plan.scenario.timeout.ns)] = Status.TIMEOUT
-    errors = _errors(columns, rows, texts) | {at: text for at, text in unread.items() if text}
+    wire = _wire(plan, columns, rows, _counted(plan.sending.count_tokens, answers))
+    plan.drop("token_start")
     per = plan.scenario.samples_per_query
     if per > 1:
         scheduled, sent, ended = _together(scheduled, sent, ended, per)
@@ -62,7 +65,7 @@ def request_log(plan: Plan, texts: Sequence[Sequence[str]], stopped: str, window
         completed=ended,
         status=status,
         batch=batch,
-        samples=plan.order if order is None else plan.order[order],
+        samples=columns["item"],
         answers=answers,
         samples_per_query=per,
         input_tokens=input_tokens if (input_tokens >= 0).any() else None,
@@ -70,19 +73,22 @@ def request_log(plan: Plan, texts: Sequence[Sequence[str]], stopped: str, window
         errors=errors,
         stopped=stopped,
         window_ns=max(last, window_ns) if stopped else last,
-        wire=_wire(plan, columns, rows, _counted(plan.sending.count_tokens, answers)),
+        wire=wire,
     )
 
 
-def _in_order(plan: Plan, columns: dict[str, Any]) -> Int64 | None:
-    """Rows in the order in which they were due, of a loop by duration only those; None: as they stand."""
-    if plan.is_paced:
-        return None
-    due = columns["scheduled"]
-    if due[0] >= 0 and (due[1:] >= due[:-1]).all():
-        return None
-    rows: Int64 = np.argsort(np.where(due >= 0, due, np.iinfo(np.int64).max), kind="stable").astype(np.int64)
-    return rows[due[rows] >= 0] if plan.by_duration else rows
+def _in_order(plan: Plan) -> Rows:
+    """Put the rows into the order in which they were due, of a loop by duration only those."""
+    due = plan.table["scheduled"]
+    if plan.is_paced or (due[0] >= 0 and (due[1:] >= due[:-1]).all()):
+        return Rows(plan, None)
+    order: Int64 = np.argsort(due.view(np.uint64), kind="stable")  # -1, which never became due, is the most
+    for column in plan.table.values():
+        column[:] = column[order]
+    if plan.by_duration:
+        order = order[: np.count_nonzero(due >= 0)].copy()
+        plan.shorten(len(order))
+    return Rows(plan, order)
 
 
 def _together(scheduled: Int64, sent: Int64, ended: Int64, per: int) -> tuple[Int64, Int64, Int64]:

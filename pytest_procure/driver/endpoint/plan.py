@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 import os
 from dataclasses import asdict
 from typing import Any
@@ -27,6 +28,7 @@ class Plan:
 
     def __init__(self, backend: LoadedEndpoint, source: SampleSource, scenario: Scenario) -> None:
         self.scenario = scenario
+        self.items = len(source)
         self.sending = backend.sending
         self.target = backend.target
         self.output = backend.output
@@ -57,7 +59,10 @@ class Plan:
         self._control = self._store("control", 8 * columns.CONTROL * self.processes)
         self.token_stores = [self._store("tokens") for _ in range(self.processes)]
         self.output_stores = [self._store("outputs") for _ in range(self.processes)]
-        self.table = table(self._columns, self.rows)
+        memory = columns.mapped(self._columns)
+        assert memory is not None, "there is at least one row"
+        self._memory = memory
+        self.table = _table(memory, self.rows)
         self.control = array_of(self._control, "q").reshape(self.processes, columns.CONTROL)
         self._prepare()
 
@@ -123,6 +128,20 @@ class Plan:
         """Tell which load process has sent each request: `(n,)`."""
         return rows // self._group % self.processes
 
+    def drop(self, *names: str) -> None:
+        """Give back the memory of columns that nobody reads any more."""
+        for name, _, first, end in columns.places(self.rows):
+            if name in names:
+                del self.table[name]
+                columns.give_back(self._memory, first, end)
+
+    def shorten(self, rows: int) -> None:
+        """Keep the first `rows`, and give back the memory of the others."""
+        for name, _, first, end in columns.places(self.rows):
+            self.table[name] = self.table[name][:rows]
+            columns.give_back(self._memory, first + self.table[name].nbytes, end)
+        self.order = self.table["item"]
+
     def close(self) -> None:
         """Release the shared memory; arrays made of it stay."""
         for descriptor in self.descriptors:
@@ -173,15 +192,16 @@ class Plan:
         ]
 
     def _prepare(self) -> None:
-        for name, (_, _, nothing) in columns.LAYOUT.items():
-            self.table[name][:] = nothing
-        # What both sides know lies in memory once.
+        # What both sides know lies in memory once, and before the other columns take theirs.
         self.table["item"][:] = self.order
         self.order = self.table["item"]
         if self.schedule is not None:
             self.table["scheduled"][:] = self.schedule
             self.schedule = self.table["scheduled"]
-        elif self.scenario.starts is not None:
+        for name, (_, _, nothing) in columns.LAYOUT.items():
+            if self.table[name] is not self.order and self.table[name] is not self.schedule:
+                self.table[name][:] = nothing
+        if self.scenario.starts is not None:
             self.table["scheduled"][:: self.turns] = arrivals(self.scenario, sessions(self.scenario))
 
     def _store(self, name: str, length: int = 0) -> int:
@@ -190,10 +210,8 @@ class Plan:
         return descriptor
 
 
-def table(descriptor: int, rows: int) -> dict[str, Any]:
+def _table(memory: mmap.mmap, rows: int) -> dict[str, Any]:
     """Give the columns as arrays, `(rows,)` each."""
-    memory = columns.mapped(descriptor)
-    assert memory is not None, "there is at least one row"
     return {
         name: np.frombuffer(memory, dtype=code, count=rows, offset=first)
         for name, code, first, _ in columns.places(rows)

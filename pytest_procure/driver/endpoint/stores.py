@@ -7,7 +7,6 @@ that ten million answers are not there twice.
 
 from __future__ import annotations
 
-import mmap
 from collections.abc import Iterator
 from typing import Any
 
@@ -45,11 +44,9 @@ class Stores:
     def give_back_before(self, needed: Int64) -> None:
         """Release the items before those that are still needed of each store: `(processes,)`."""
         for process, memory in enumerate(self._memories):
-            begin, items = self._given_back[process], min(int(needed[process]), len(self._arrays[process]))
-            end = items * self._width // mmap.PAGESIZE * mmap.PAGESIZE
-            if memory is not None and end > begin:
-                memory.madvise(mmap.MADV_REMOVE, begin, end - begin)
-                self._given_back[process] = end
+            end = min(int(needed[process]), len(self._arrays[process])) * self._width
+            if memory is not None:
+                self._given_back[process] = columns.give_back(memory, self._given_back[process], end)
 
 
 class Rows:
