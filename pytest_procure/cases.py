@@ -14,6 +14,7 @@ from .bars import Bar, Sense
 from .candidates import Candidate
 from .datasets import Dataset, DatasetSlice
 from .decision import Policy
+from .driver.audit import Audit
 from .driver.log import Status
 from .errors import DataError, DeclarationError, unknown
 from .measured import Measured, Operator
@@ -299,22 +300,40 @@ class Case:
         bar = Bar(SUSTAINED, "at least", limit, source="condition", text=scenario.label)
         finding = find(bar, result.measurement(SUSTAINED), self.policy)
         audits = [run.audit for run in result.execution.launches]
-        grew = any(audit.backlog_grew for audit in audits)
-        if finding.decision.accept and (grew or any(audit.never_settled for audit in audits)):
+        # With all the time that other programs took from it given back, would it have kept up?
+        taken = min(1.0, max((audit.run_delay_share or 0.0 for audit in audits), default=0.0))
+        grown = [audit for audit in audits if audit.backlog_grew]
+        if finding.decision.accept and grown:
+            return _outgrown(finding, grown, len(audits), taken)
+        if finding.decision.accept and any(audit.never_settled for audit in audits):
             # Answered in the end, but slower than asked: a longer run would have shown it.
-            why = (
-                "the backlog grew all the while"
-                if grew
-                else "the run never settled: it took longer and longer"
-            )
+            why = "the run never settled: it took longer and longer"
             return replace(
                 finding, decision=replace(finding.decision, accept=False, reject_p=1.0, blocked=why)
             )
-        # With all the time that other programs took from it given back, would it have kept up?
-        taken = max((audit.run_delay_share or 0.0 for audit in audits), default=0.0)
         answered = finding.measurement.estimate
-        hopeless = answered is not None and float(answered.number) < SUSTAINED_SHARE * (1.0 - min(taken, 1.0))
+        hopeless = answered is not None and float(answered.number) < SUSTAINED_SHARE * (1.0 - taken)
         return replace(finding, certain=hopeless)
+
+
+def _outgrown(finding: Finding, grown: Sequence[Audit], launches: int, taken: float) -> Finding:
+    """Hold against the candidate that all was answered, but not while it was asked: a drain time is no rate.
+
+    That is as sure as its load is, by the launch that is surest, and by one look at each of them. `taken`:
+    the share of the time that other programs took.
+    """
+    worst = min(grown, key=lambda audit: audit.overload_chance)
+    load = worst.candidate.overload
+    decision = replace(
+        finding.decision,
+        accept=False,
+        exact=False,
+        reject_p=min(1.0, launches * worst.overload_chance),
+        blocked="the backlog grew all the while"
+        + ("" if load is None else f": {load.share:.0%} was asked of what the candidate can do"),
+    )
+    certain = load is not None and load.given_back(taken).is_surely_too_much
+    return replace(finding, decision=decision, certain=certain)
 
 
 def _own(name: str) -> Metric:

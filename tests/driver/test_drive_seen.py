@@ -192,4 +192,4 @@ def test_nothing_is_asked_of_a_candidate_that_sets_the_pace():
     ],
 )
 def test_more_than_can_be_done_is_told_when_the_error_allows_it(share, error, is_too_much):
-    assert Load(share, error).is_too_much is is_too_much
+    assert Load(share, error, 99).is_too_much is is_too_much
