@@ -14,16 +14,15 @@ from .bars import Bar, Sense
 from .candidates import Candidate
 from .datasets import Dataset, DatasetSlice
 from .decision import Policy
-from .driver.audit import Audit
 from .driver.log import Status
 from .errors import DataError, DeclarationError, unknown
 from .measured import Measured, Operator
 from .metrics import Execution, Measurement, Metric, metric, unmeasurable
 from .metrics.cost import SCORERS
-from .metrics.failures import SUSTAINED_SHARE
 from .metrics.measurement import Exact, Interval
 from .metrics.metric import ALIVE, SUSTAINED
 from .result import Result
+from .sustaining import sustained
 from .units import Number, Quantity, quantity
 from .verdict import Finding, Verdict, find, judge, policy_of
 
@@ -295,45 +294,7 @@ class Case:
         return [replace(finding, decision=decision, certain=_unexplained(result))]
 
     def _sustained(self, result: Result) -> Finding:
-        limit = Quantity(Decimal(str(SUSTAINED_SHARE)))
-        scenario = result.execution.scenario
-        bar = Bar(SUSTAINED, "at least", limit, source="condition", text=scenario.label)
-        finding = find(bar, result.measurement(SUSTAINED), self.policy)
-        audits = [run.audit for run in result.execution.launches]
-        # With all the time that other programs took from it given back, would it have kept up?
-        taken = min(1.0, max((audit.run_delay_share or 0.0 for audit in audits), default=0.0))
-        grown = [audit for audit in audits if audit.backlog_grew]
-        if finding.decision.accept and grown:
-            return _outgrown(finding, grown, len(audits), taken)
-        if finding.decision.accept and any(audit.never_settled for audit in audits):
-            # Answered in the end, but slower than asked: a longer run would have shown it.
-            why = "the run never settled: it took longer and longer"
-            return replace(
-                finding, decision=replace(finding.decision, accept=False, reject_p=1.0, blocked=why)
-            )
-        answered = finding.measurement.estimate
-        hopeless = answered is not None and float(answered.number) < SUSTAINED_SHARE * (1.0 - taken)
-        return replace(finding, certain=hopeless)
-
-
-def _outgrown(finding: Finding, grown: Sequence[Audit], launches: int, taken: float) -> Finding:
-    """Hold against the candidate that all was answered, but not while it was asked: a drain time is no rate.
-
-    That is as sure as its load is, by the launch that is surest, and by one look at each of them. `taken`:
-    the share of the time that other programs took.
-    """
-    worst = min(grown, key=lambda audit: audit.overload_chance)
-    load = worst.candidate.overload
-    decision = replace(
-        finding.decision,
-        accept=False,
-        exact=False,
-        reject_p=min(1.0, launches * worst.overload_chance),
-        blocked="the backlog grew all the while"
-        + ("" if load is None else f": {load.share:.0%} was asked of what the candidate can do"),
-    )
-    certain = load is not None and load.given_back(taken).is_surely_too_much
-    return replace(finding, decision=decision, certain=certain)
+        return sustained(result.execution, result.measurement(SUSTAINED), self.policy)
 
 
 def _own(name: str) -> Metric:

@@ -92,12 +92,6 @@ class Audit:
         return self.candidate.backlog_grew(self.limits.backlog_growth)
 
     @property
-    def overload_chance(self) -> float:
-        """The probability of such a load where no more is asked than can be done; 1: it is not known."""
-        chance = self.candidate.overload_chance
-        return 1.0 if chance is None else chance
-
-    @property
     def never_settled(self) -> bool:
         """Whether a run at a declared rate was slower and slower to its end."""
         return self.candidate.rate_is_declared and self.candidate.never_settled

@@ -22,8 +22,6 @@ _FEWEST = 10
 #: Too much is asked if the load is above 1 by one standard error and above 0.9 by 2.1.
 #: `benchmarks/backlog.py` simulates both sides.
 _BUSY, _ERRORS = 0.9, 2.1
-#: No load is known to better than a thousandth: that of one exactly at its limit is 1.0000001 by chance.
-_LEAST_ERROR = 0.001
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,11 +33,9 @@ class Load:
     freedom: int
 
     @property
-    def chance(self) -> float:
-        """The probability of so high a load, or a higher, where no more is asked than can be done."""
-        from scipy import special  # noqa: PLC0415 - heavy, and only overloads need it
-
-        return float(special.stdtr(self.freedom, (1.0 - self.share) / max(self.error, _LEAST_ERROR)))
+    def excess(self) -> float:
+        """By how many standard errors it is above 1."""
+        return (self.share - 1.0) / self.error if self.error else math.inf
 
     def given_back(self, share: float) -> Load:
         """Give the load as if whoever was asked had had this share of the time as well."""

@@ -71,18 +71,11 @@ class Seen:
 
     @property
     def overload(self) -> Load | None:
-        """The load that tells of a backlog: of the whole run, or else of its end."""
+        """The load that tells of a backlog: of the whole run, or else of its end; None: neither does."""
         whole, end = self.load, self.load_at_end
-        return whole if whole is not None and whole.is_too_much else end
-
-    @property
-    def overload_chance(self) -> float | None:
-        """The probability of such a load where no more is asked than can be done; None: it is not known.
-
-        There were two looks at it, so that is twice the lesser.
-        """
-        looks = [load.chance for load in (self.load, self.load_at_end) if load is not None]
-        return min(1.0, 2 * min(looks)) if looks else None
+        if whole is not None and whole.is_too_much:
+            return whole
+        return end if end is not None and end.is_surely_too_much else None
 
     def notes(self, limits: Limits, kept_up: float) -> list[str]:
         """Tell what stands against the candidate. `kept_up`: the share that has to be answered."""
