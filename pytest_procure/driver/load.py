@@ -91,10 +91,12 @@ def _full_batches(log: RequestLog, scenario: Scenario, first: int) -> Int64:
 def offered(log: RequestLog, scenario: Scenario, due: int) -> tuple[float, float]:
     """Give how many requests a second are asked, and the relative scatter of that."""
     declared = rate(scenario)
-    if declared is not None and (is_steady(scenario) or scenario.trace is not None):
+    rises = scenario.start is not None and scenario.end is not None and scenario.start < scenario.end
+    falls = scenario.start is not None and not rises
+    if declared is not None and (is_steady(scenario) or scenario.trace is not None or falls):
         return declared, 0.0
     times = log.scheduled[:due]
-    if scenario.start is not None and scenario.end is not None and scenario.start < scenario.end:
+    if rises:
         times = times[times >= times[-1] * 2 // 3]
     seconds = float(times[-1] - times[0]) * 1e-9
     if not seconds:
