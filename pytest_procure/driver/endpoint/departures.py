@@ -4,8 +4,8 @@
 
 Time in which many are under way is time in which services were slow by chance. So an interval is chosen by
 how many were under way as it *began*, which knows nothing of the services that end it. Answers that come
-together, as those of a batch do, are one: an interval begins with a gap of half the mean or more, and ends
-with the next such. `benchmarks/backlog.py` simulates it.
+together, as those of a batch do, are one: an interval begins with a gap of half the mean or more of such
+gaps, and ends with the next. `benchmarks/backlog.py` simulates it.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import math
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pytest_procure.driver.load import Load, offered
 from pytest_procure.driver.log import Int64, RequestLog
@@ -82,20 +83,21 @@ def _seconds(log: RequestLog, begin: int, end: int) -> float:
 def _load(log: RequestLog, scenario: Scenario, due: int, at_once: int, since: int) -> Load | None:
     """Measure the load by intervals that began `since` then, in ns."""
     ended = np.sort(log.completed[log.completed >= 0])
-    answers = np.sort(log.completed[log.answered])
-    answers = answers[np.searchsorted(answers, since) :]
-    if len(answers) < _FEWEST or answers[0] == answers[-1]:
-        return None
-    places = np.flatnonzero(np.diff(answers) >= (answers[-1] - answers[0]) / (len(answers) - 1) / 2)
+    answers = ended if log.answered.all() else np.sort(log.completed[log.answered])
     scheduled = log.scheduled[:due]
-    most = _most_under_way(scheduled, ended)
-    begun = answers[places]
-    under_way = np.searchsorted(scheduled, begun, side="right") - np.searchsorted(ended, begun, side="right")
-    many = under_way > max(at_once, _OF_THE_MOST * most)
+    least = max(at_once, _OF_THE_MOST * _under_way(scheduled, ended, scheduled).max())
+    answers = answers[np.searchsorted(answers, since) :]
+    many = _under_way(scheduled, ended, answers[:-1]) > least
+    gaps = np.diff(answers)
+    if not gaps[many].any():
+        return None
+    places = np.flatnonzero(gaps >= gaps[many].mean() / 2)
+    many = many[places]
     if np.count_nonzero(many) < _FEWEST:
         return None
     ends = np.append(places[1:], len(answers) - 1)
-    return _of_intervals((answers[ends] - begun)[many], (ends - places)[many], offered(log, scenario, due))
+    took = (answers[ends] - answers[places])[many]
+    return _of_intervals(took, (ends - places)[many], offered(log, scenario, due))
 
 
 def _of_intervals(took: Int64, answered: Int64, asked: tuple[float, float]) -> Load:
@@ -109,11 +111,11 @@ def _of_intervals(took: Int64, answered: Int64, asked: tuple[float, float]) -> L
     return Load(share, share * math.hypot(error / mean, asked[1]), stretches - 1)
 
 
-def _most_under_way(scheduled: Int64, ended: Int64) -> int:
-    """Count the requests that were under way at the time when they were most; both ascend."""
-    most = 0
-    for begin in range(0, len(scheduled), _AT_A_TIME):  # of ten million requests each column counts
-        due = scheduled[begin : begin + _AT_A_TIME]
-        over = np.searchsorted(ended, due, side="right")
-        most = max(most, int((np.arange(begin + 1, begin + len(due) + 1) - over).max()))
-    return most
+def _under_way(scheduled: Int64, ended: Int64, at: Int64) -> NDArray[np.int32]:
+    """Count the requests that were under way right after each time; all ascend."""
+    found = np.empty(len(at), dtype=np.int32)
+    for begin in range(0, len(at), _AT_A_TIME):  # of ten million requests each column counts
+        times = at[begin : begin + _AT_A_TIME]
+        due = np.searchsorted(scheduled, times, side="right")
+        found[begin : begin + len(times)] = due - np.searchsorted(ended, times, side="right")
+    return found
