@@ -145,6 +145,7 @@ def test_what_can_be_done_of_a_rate_is_one_over_its_load_within_students_t():
 
 def test_a_load_exactly_at_its_limit_rejects_nobody_however_exact_it_is():
     assert of_a_rate(1.0000001, 0.0).reject_p == 1.0
+    assert of_a_rate(1.0015, 0.0).reject_p > 0.5  # no load is known to better than a thousandth
     assert of_a_rate(1.25, 0.0).reject_p == pytest.approx(0, abs=1e-12)
 
 

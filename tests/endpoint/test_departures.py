@@ -142,8 +142,14 @@ def test_of_few_requests_nothing_is_known(n):
 
 
 def test_answers_that_all_come_at_one_time_tell_no_rate():
-    log = log_of(every(10, 100), [2000 * MS] * 100)
-    assert looked(log).load is None
+    scheduled = every(10, 100)
+    found = looked(log_of(scheduled, [*(scheduled[:66] + MS), *[5000 * MS] * 34]))
+    assert found.waiting_last_third > 100
+    assert found.load is None
+
+
+def test_three_intervals_are_too_few_for_a_standard_error():
+    assert looked(in_batches(100, 4000)).load is None
 
 
 def ramp(start, end):
@@ -170,3 +176,14 @@ def test_traffic_that_ends_in_a_peak_is_no_overload_of_what_serves_all_at_once(t
     log = log_of(scheduled, scheduled + 800 * MS)
     assert looked(log, scenario).backlog > 100
     assert not grew(log, scenario)
+
+
+def test_a_peak_tells_what_forty_can_do_side_by_side_and_the_time_before_it_does_not(tmp_path):
+    """Before it 27 are under way, and answered as fast as they are asked: 75 a second of 110."""
+    times = [*np.arange(0, 9, 1 / 75), *np.arange(9, 10, 1 / 325)]
+    (tmp_path / "trace.csv").write_text("time\n" + "".join(f"{t:.6f}\n" for t in times), "ascii")
+    scenario = Scenario.declare("replay", tmp_path, trace="trace.csv")
+    scheduled = arrivals(scenario, len(times))
+    found = looked(served(scheduled, [364 * MS] * len(times), 40), scenario)
+    assert found.backlog > 200
+    assert found.load.share == pytest.approx(100 / 110, rel=0.02)
