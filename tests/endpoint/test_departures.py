@@ -77,6 +77,16 @@ def test_what_is_served_all_at_once_is_no_backlog_however_long_it_takes(service_
     assert not grew(log)
 
 
+def test_services_that_vary_much_are_no_backlog_by_chance():
+    """All at once, each as long as half of the run on average, and one and a half times that much apart."""
+
+    def by_chance(seed):
+        services = 500 * MS * np.random.default_rng(seed).lognormal(-0.59, 1.086, 100)
+        return grew(log_of(every(10, 100), every(10, 100) + services.astype(np.int64)))
+
+    assert not any(map(by_chance, range(400)))
+
+
 def in_batches(size, service_ms, n=400):
     """One server, which answers all of a batch together, a microsecond apart."""
     scheduled = every(10, n)

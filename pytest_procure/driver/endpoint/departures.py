@@ -24,6 +24,8 @@ from pytest_procure.scenarios import Scenario, is_steady
 #: A backlog has grown when it is longer by more than an endpoint may well serve side by side, and more than
 #: what comes in while any machine between here and there is busy with something else.
 _AT_ONCE, _HICCUP_S = 8, 0.05
+#: Requests of which a few take very long differ from third to third by chance, but not by so many errors.
+_APART = 3.0
 #: Of fewer intervals there is no standard error worth the name.
 _FEWEST = 5
 #: Means of so many stretches of a run give the standard error, because intervals may come in rows.
@@ -40,8 +42,8 @@ def seen_of_endpoint(seen: Seen, log: RequestLog, scenario: Scenario, rate: floa
     Who waits is counted by Little's law: a second's requests times the seconds that one takes. Of a run that
     has just begun few are under way, however long a queue will be, and then more and more, however short;
     how long one takes is the same from the first on. The load is known where requests of the last third take
-    longer than those of the first, by as many under way as may stand side by side, and twice as long: where
-    they do not, there is no queue, and answers come as fast as they are asked for.
+    longer than those of the first, by as many under way as may stand side by side or by chance, and twice as
+    long: where they do not, there is no queue, and answers come as fast as they are asked for.
     """
     due = seen.offered
     third = due // 3
@@ -60,10 +62,13 @@ def seen_of_endpoint(seen: Seen, log: RequestLog, scenario: Scenario, rate: floa
     )
     if not third:
         return seen
-    first, last = (rate * _seconds(log, begin, begin + third) for begin in (0, due - third))
+    (first, before), (last, after) = (
+        _under_way_by_little(log, rate, begin, begin + third) for begin in (0, due - third)
+    )
     if is_steady(scenario):
         seen = replace(seen, waiting_first_third=first, waiting_last_third=last)
-    if not scenario.rate_is_declared or last - first <= max(at_once, first):
+    seen = replace(seen, at_once=max(at_once, math.ceil(_APART * math.hypot(before, after))))
+    if not scenario.rate_is_declared or last - first <= max(seen.at_once, first):
         return seen
     return replace(
         seen,
@@ -72,12 +77,17 @@ def seen_of_endpoint(seen: Seen, log: RequestLog, scenario: Scenario, rate: floa
     )
 
 
-def _seconds(log: RequestLog, begin: int, end: int) -> float:
-    """Give how long requests took on average; those without an end, until the end of the window."""
+def _under_way_by_little(log: RequestLog, rate: float, begin: int, end: int) -> tuple[float, float]:
+    """Give how many were under way on average, by how long requests took, with its standard error.
+
+    Those without an end have taken until the end of the window.
+    """
     ended = log.completed[begin:end].copy()
     ended[ended < 0] = log.window_ns
     ended -= log.scheduled[begin:end]
-    return float(np.maximum(ended, 0, out=ended).mean()) * 1e-9
+    np.maximum(ended, 0, out=ended)
+    rate *= 1e-9
+    return rate * float(ended.mean()), rate * float(ended.std()) / math.sqrt(end - begin)
 
 
 def _load(log: RequestLog, scenario: Scenario, due: int, at_once: int, since: int) -> Load | None:
