@@ -92,16 +92,22 @@ def _under_way_by_little(log: RequestLog, rate: float, begin: int, end: int) -> 
 
 def _load(log: RequestLog, scenario: Scenario, due: int, at_once: int, since: int) -> Load | None:
     """Measure the load by intervals that began `since` then, in ns."""
-    ended = np.sort(log.completed[log.completed >= 0])
-    answers = ended if log.answered.all() else np.sort(log.completed[log.answered])
+    ended = log.completed[log.completed >= 0]
+    ended.sort()  # of ten million requests each column counts
+    answers = ended
+    if not log.answered.all():
+        answers = log.completed[log.answered]
+        answers.sort()
     scheduled = log.scheduled[:due]
     least = max(at_once, _OF_THE_MOST * _under_way(scheduled, ended, scheduled).max())
     answers = answers[np.searchsorted(answers, since) :]
     many = _under_way(scheduled, ended, answers[:-1]) > least
     gaps = np.diff(answers)
-    if not gaps[many].any():
+    mean = float(gaps.mean(where=many)) if many.any() else 0.0
+    if not mean:
         return None
-    places = np.flatnonzero(gaps >= gaps[many].mean() / 2)
+    places = np.flatnonzero(gaps >= mean / 2)
+    del gaps
     many = many[places]
     if np.count_nonzero(many) < _FEWEST:
         return None
@@ -124,7 +130,7 @@ def _of_intervals(took: Int64, answered: Int64, asked: tuple[float, float]) -> L
 def _under_way(scheduled: Int64, ended: Int64, at: Int64) -> NDArray[np.int32]:
     """Count the requests that were under way right after each time; all ascend."""
     found = np.empty(len(at), dtype=np.int32)
-    for begin in range(0, len(at), _AT_A_TIME):  # of ten million requests each column counts
+    for begin in range(0, len(at), _AT_A_TIME):
         times = at[begin : begin + _AT_A_TIME]
         due = np.searchsorted(scheduled, times, side="right")
         found[begin : begin + len(times)] = due - np.searchsorted(ended, times, side="right")
