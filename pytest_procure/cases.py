@@ -19,10 +19,10 @@ from .errors import DataError, DeclarationError, unknown
 from .measured import Measured, Operator
 from .metrics import Execution, Measurement, Metric, metric, unmeasurable
 from .metrics.cost import SCORERS
-from .metrics.failures import SUSTAINED_SHARE
 from .metrics.measurement import Exact, Interval
 from .metrics.metric import ALIVE, SUSTAINED
 from .result import Result
+from .sustaining import sustained
 from .units import Number, Quantity, quantity
 from .verdict import Finding, Verdict, find, judge, policy_of
 
@@ -294,27 +294,7 @@ class Case:
         return [replace(finding, decision=decision, certain=_unexplained(result))]
 
     def _sustained(self, result: Result) -> Finding:
-        limit = Quantity(Decimal(str(SUSTAINED_SHARE)))
-        scenario = result.execution.scenario
-        bar = Bar(SUSTAINED, "at least", limit, source="condition", text=scenario.label)
-        finding = find(bar, result.measurement(SUSTAINED), self.policy)
-        audits = [run.audit for run in result.execution.launches]
-        grew = any(audit.backlog_grew for audit in audits)
-        if finding.decision.accept and (grew or any(audit.never_settled for audit in audits)):
-            # Answered in the end, but slower than asked: a longer run would have shown it.
-            why = (
-                "the backlog grew all the while"
-                if grew
-                else "the run never settled: it took longer and longer"
-            )
-            return replace(
-                finding, decision=replace(finding.decision, accept=False, reject_p=1.0, blocked=why)
-            )
-        # With all the time that other programs took from it given back, would it have kept up?
-        taken = max((audit.run_delay_share or 0.0 for audit in audits), default=0.0)
-        answered = finding.measurement.estimate
-        hopeless = answered is not None and float(answered.number) < SUSTAINED_SHARE * (1.0 - min(taken, 1.0))
-        return replace(finding, certain=hopeless)
+        return sustained(result.execution, result.measurement(SUSTAINED), self.policy)
 
 
 def _own(name: str) -> Metric:

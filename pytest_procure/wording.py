@@ -12,6 +12,7 @@ from .decision import Policy
 from .errors import DomainError
 from .metrics.measurement import (
     Anytime,
+    Carried,
     Confirmed,
     Contrast,
     Corpus,
@@ -81,9 +82,8 @@ def sentence(finding: Finding) -> str:
     asked = f"asked: {bar.sense} {asked_for(bar)}"
     if isinstance(measured.basis, Unmeasurable):
         return f"{bar.metric.title}: not measurable, because {measured.basis.reason}; {asked}"
-    of = (
-        f" of {measured.n:,} {measured.n_unit}" if bar.metric.shares or bar.metric.kind == "condition" else ""
-    )
+    counted = bar.metric.shares or (bar.metric.kind == "condition" and isinstance(measured.basis, Exact))
+    of = f" of {measured.n:,} {measured.n_unit}" if counted else ""
     said = f"{bar.metric.title}: {estimate(finding) or 'not shown'}{of}{_range(finding)}; {asked}"
     if decision.blocked:
         said += f"; {decision.blocked}"
@@ -238,6 +238,14 @@ def _(basis: Confirmed, _finding: Finding) -> str:
     return (
         f"the rate at which a fresh run, over {basis.launches} launch(es), met each bar of the search by its "
         "own decision rule, and kept up,"
+    )
+
+
+@_how.register
+def _(_basis: Carried, finding: Finding) -> str:
+    return (
+        f"one-sided Student t {_end_that_decides(finding)} bound of what the candidate can do over what was "
+        "asked, by the times that its work took,"
     )
 
 

@@ -13,6 +13,7 @@ from typing import Any
 from pytest_procure.bars import Sense
 from pytest_procure.metrics.measurement import (
     Anytime,
+    Carried,
     Confirmed,
     Contrast,
     Corpus,
@@ -33,7 +34,7 @@ from pytest_procure.units import Quantity
 
 from .comparisons import contrast, pairs
 from .latencies import latencies
-from .means import corpus, means, ratio
+from .means import carried, corpus, means, ratio
 from .policy import Decision, Policy, undecided
 from .shares import anytime, cost_of_share, curtailed, goodput, share
 
@@ -93,6 +94,7 @@ _BY_BASIS: dict[type, Callable[[Any, Sense, Decimal, Policy], Decision]] = {
     Contrast: contrast,
     Pairs: pairs,
     Confirmed: _confirmed,
+    Carried: carried,
     Interval: _interval,
     Exact: _exact,
     Unmeasurable: _unmeasurable,

@@ -1,4 +1,4 @@
-"""Bars on means: of independent launches or items, and of costs over successes."""
+"""Bars on means: of independent launches or items, of costs over successes, and of loads."""
 
 from __future__ import annotations
 
@@ -7,16 +7,19 @@ from decimal import Decimal
 from typing import Literal
 
 import numpy as np
+from scipy import special
 
 from pytest_procure import stats
 from pytest_procure.bars import Sense
-from pytest_procure.metrics.measurement import Corpus, Means, Ratio
+from pytest_procure.metrics.measurement import Carried, Corpus, Means, Ratio
 
 from .policy import Decision, Policy, undecided
 from .tails import by_bounds, in_rows, outward
 
 #: Items that differ from the rest in success; fewer than this show little of its spread.
 _FEW = 60
+#: No load is known to better than a thousandth: one that is exactly at its limit is 1.0000001 by chance.
+_LEAST_ERROR = 0.001
 
 
 def means(basis: Means, sense: Sense, bar: Decimal, policy: Policy) -> Decision:
@@ -112,3 +115,19 @@ def _ratio_at(basis: Ratio, confidence: float) -> stats.Bounds:
 def _centre(basis: Ratio) -> float:
     won = math.fsum(basis.success.tolist())
     return math.fsum(basis.cost.tolist()) / won if won else math.inf
+
+
+def carried(basis: Carried, sense: Sense, bar: Decimal, policy: Policy) -> Decision:
+    """Decide by Student's t of a load: what can be done of it is one over it.
+
+    The load is the worst of those that were looked at, so its probability counts as often (Bonferroni).
+    """
+    error = max(basis.error, _LEAST_ERROR)
+    far = float(special.stdtrit(basis.freedom, policy.confidence)) * error
+    end = 1.0 / (basis.load - far) if basis.load > far else math.inf
+    bounds = stats.round_outward(stats.Bounds(1.0 / (basis.load + far), end))
+    low, high = (Decimal(repr(each)) if math.isfinite(each) else None for each in bounds)
+    above = (1.0 / float(bar) - basis.load) / error
+    p = float(special.stdtr(basis.freedom, above if sense == "at least" else -above))
+    meets = (low is not None and low >= bar) if sense == "at least" else (high is not None and high <= bar)
+    return Decision(meets, min(1.0, basis.looks * p), low, high, float(basis.freedom + 1))

@@ -26,14 +26,24 @@ _BUSY, _ERRORS = 0.9, 2.1
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """What the workers were asked, over what they can do, with its standard error."""
+    """What was asked, over what can be done, with its standard error and the degrees of freedom of that."""
 
     share: float
     error: float
+    freedom: int
+
+    @property
+    def excess(self) -> float:
+        """By how many standard errors it is above 1."""
+        return (self.share - 1.0) / self.error if self.error else math.inf
+
+    def given_back(self, share: float) -> Load:
+        """Give the load as if whoever was asked had had this share of the time as well."""
+        return Load(self.share * (1.0 - share), self.error * (1.0 - share), self.freedom)
 
     @property
     def is_too_much(self) -> bool:
-        """Whether the workers can not go on like this."""
+        """Whether it cannot go on like this."""
         return self.share - self.error > 1.0 and self.share - _ERRORS * self.error > _BUSY
 
     @property
@@ -46,18 +56,19 @@ def load_of(log: RequestLog, scenario: Scenario, due: int, *, at_end: bool = Fal
     """Measure the load of the first `due` requests; `at_end`: by what the last third of them took.
 
     None where the candidate sets the pace, behind a URL, and where too few batches were full. A ramp that
-    rises is held to the last third of its time.
+    rises is held to the last third of its time; one that falls to all of it, because what its beginning has
+    left over is done at its end exactly if the mean of it can be done.
     """
     if not scenario.rate_is_declared or log.wire is not None:
         return None
     took = _full_batches(log, scenario, due - due // 3 if at_end else 0)
     if len(took) < _FEWEST:
         return None
-    offered, scatter = _offered(log, scenario, due)
+    asked, scatter = offered(log, scenario, due)
     mean = float(took.mean())
-    share = offered * mean * 1e-9 / (scenario.max_batch * scenario.workers)
+    share = asked * mean * 1e-9 / (scenario.max_batch * scenario.workers)
     of_mean = float(took.std(ddof=1)) / (mean * math.sqrt(len(took))) if mean else 0.0
-    return Load(share, share * math.hypot(of_mean, scatter))
+    return Load(share, share * math.hypot(of_mean, scatter), len(took) - 1)
 
 
 def _full_batches(log: RequestLog, scenario: Scenario, first: int) -> Int64:
@@ -77,13 +88,15 @@ def _full_batches(log: RequestLog, scenario: Scenario, first: int) -> Int64:
     return took
 
 
-def _offered(log: RequestLog, scenario: Scenario, due: int) -> tuple[float, float]:
-    """Give requests a second, and the relative scatter of that."""
+def offered(log: RequestLog, scenario: Scenario, due: int) -> tuple[float, float]:
+    """Give how many requests a second are asked, and the relative scatter of that."""
     declared = rate(scenario)
-    if declared is not None and (is_steady(scenario) or scenario.trace is not None):
+    rises = scenario.start is not None and scenario.end is not None and scenario.start < scenario.end
+    falls = scenario.start is not None and not rises
+    if declared is not None and (is_steady(scenario) or scenario.trace is not None or falls):
         return declared, 0.0
     times = log.scheduled[:due]
-    if scenario.start is not None and scenario.end is not None and scenario.start < scenario.end:
+    if rises:
         times = times[times >= times[-1] * 2 // 3]
     seconds = float(times[-1] - times[0]) * 1e-9
     if not seconds:

@@ -65,11 +65,19 @@ class Seen:
         at_end = self.load_at_end is not None and self.load_at_end.is_surely_too_much
         return too_much or (last > growth * first and (unknown or at_end))
 
+    @property
+    def overload(self) -> Load | None:
+        """The load that tells of a backlog: of the whole run, or else of its end; None: neither does."""
+        whole, end = self.load, self.load_at_end
+        if whole is not None and whole.is_too_much:
+            return whole
+        return end if end is not None and end.is_surely_too_much else None
+
     def notes(self, limits: Limits, kept_up: float) -> list[str]:
         """Tell what stands against the candidate. `kept_up`: the share that has to be answered."""
         told = []
         if self.backlog_grew(limits.backlog_growth):
-            told.append(self._growth())
+            told.append(self.growth("waited", "the workers"))
         if self.rate_is_declared and self.completed < kept_up * self.offered:
             told.append(
                 f"the candidate never kept up: it answered {self.completed:,} of {self.offered:,} requests"
@@ -88,17 +96,17 @@ class Seen:
             )
         return told
 
-    def _growth(self) -> str:
+    def growth(self, waited: str, whom: str) -> str:
+        """Say how a backlog grew: what requests did meanwhile, and who was asked too much."""
         if self.waiting_first_third is None or self.waiting_last_third is None:
             said = f"{self.backlog:,} requests were unanswered when the last one became due"
         else:
             said = (
-                f"on average {self.waiting_first_third:.3g} requests waited in the first third of the run "
+                f"on average {self.waiting_first_third:.3g} requests {waited} in the first third of the run "
                 f"and {self.waiting_last_third:.3g} in the last"
             )
-        whole, end = self.load, self.load_at_end
-        load = whole if whole is not None and whole.is_too_much else end
-        asked = "" if load is None else f"; the traffic asked {load.share:.0%} of what the workers can do"
+        load = self.overload
+        asked = "" if load is None else f"; the traffic asked {load.share:.0%} of what {whom} can do"
         return f"the backlog grew: {said}{asked}"
 
 

@@ -13,6 +13,7 @@ Basis
 ├── Contrast       scores of two candidates on the same items
 ├── Pairs          ratios of two candidates in interleaved blocks
 ├── Confirmed      the highest rate at which a fresh run met all bars; no more is claimed
+├── Carried        what can be done of a declared rate: one over the load; t bounds
 ├── Interval       a value with bounds that its author computed
 ├── Exact          a value without an interval: a price at a declared rate
 └── Unmeasurable   nothing was seen; says why
@@ -182,6 +183,16 @@ class Interval:
 
 
 @dataclass(frozen=True, slots=True)
+class Carried:
+    """`load`: what was asked over what can be done, with its standard error and the degrees of freedom."""
+
+    load: float
+    error: float
+    freedom: int
+    looks: int  # at loads, of which this one is the worst
+
+
+@dataclass(frozen=True, slots=True)
 class Exact:
     """A value that no sampling touches, in the metric's unit; `label` says on what condition."""
 
@@ -209,6 +220,7 @@ Basis = (
     | Contrast
     | Pairs
     | Confirmed
+    | Carried
     | Interval
     | Exact
     | Unmeasurable

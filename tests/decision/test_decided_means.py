@@ -11,8 +11,8 @@ from scipy import special
 
 from pytest_procure import stats
 from pytest_procure.decision import Policy
-from pytest_procure.decision.means import means, ratio
-from pytest_procure.metrics.measurement import Means, Ratio
+from pytest_procure.decision.means import carried, means, ratio
+from pytest_procure.metrics.measurement import Carried, Means, Ratio
 
 POLICY = Policy()
 invariant = settings(deadline=None, derandomize=True, max_examples=60)
@@ -128,3 +128,26 @@ def test_tiny_means_keep_their_digits():
     assert decision.accept
     reach = 2.1318467863 * values.std(ddof=1) / math.sqrt(5)  # t(0.95, 4)
     assert float(decision.high) == pytest.approx(1e-12 + reach, rel=1e-6)
+
+
+def of_a_rate(load, error, *, freedom=19, looks=2):
+    return carried(Carried(load, error, freedom, looks), "at least", Decimal("0.999"), POLICY)
+
+
+def test_what_can_be_done_of_a_rate_is_one_over_its_load_within_students_t():
+    decision = of_a_rate(2.0, 0.1)
+    far = special.stdtrit(19, 0.95) * 0.1
+    assert float(decision.low) == pytest.approx(1 / (2 + far), abs=1e-6)
+    assert float(decision.high) == pytest.approx(1 / (2 - far), abs=1e-6)
+    assert decision.reject_p == pytest.approx(2 * special.stdtr(19, (1 / 0.999 - 2) / 0.1))
+    assert not decision.accept
+
+
+def test_a_load_exactly_at_its_limit_rejects_nobody_however_exact_it_is():
+    assert of_a_rate(1.0000001, 0.0).reject_p == 1.0
+    assert of_a_rate(1.0015, 0.0).reject_p > 0.5  # no load is known to better than a thousandth
+    assert of_a_rate(1.25, 0.0).reject_p == pytest.approx(0, abs=1e-12)
+
+
+def test_a_load_that_may_be_nothing_has_no_upper_end():
+    assert of_a_rate(1.0, 2.0).high is None

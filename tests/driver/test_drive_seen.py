@@ -159,6 +159,17 @@ def test_the_end_of_a_ramp_that_is_too_steep_is_seen_though_its_mean_is_not():
     assert not grew(served(arrivals(scenario, n).tolist(), [20 * MS] * n), scenario)
 
 
+@pytest.mark.parametrize(("start", "end", "found"), [(45, 5, False), (50, 10, False), (60, 20, True)])
+def test_a_ramp_that_falls_is_too_much_where_its_mean_is(start, end, found):
+    """Of 33 a second: a queue of its beginning is done at its end, or is not, by its mean alone."""
+    scenario = Scenario.declare("ramp", start=start, end=end, duration="12 s")
+    n = queries(scenario, 1)
+    log = served(arrivals(scenario, n).tolist(), [30 * MS] * n)
+    assert log.latency.max() > 500 * MS
+    assert grew(log, scenario) == found
+    assert seen(log, scenario).load.share == pytest.approx((start + end) / 2 * 0.03)
+
+
 def test_a_candidate_that_slows_down_is_seen_by_its_last_third():
     scenario = Scenario.declare("server", qps=100, count=600)
     services = [2 * MS] * 400 + [13 * MS] * 200
@@ -192,4 +203,4 @@ def test_nothing_is_asked_of_a_candidate_that_sets_the_pace():
     ],
 )
 def test_more_than_can_be_done_is_told_when_the_error_allows_it(share, error, is_too_much):
-    assert Load(share, error).is_too_much is is_too_much
+    assert Load(share, error, 99).is_too_much is is_too_much

@@ -72,7 +72,10 @@ def test_a_server_that_serves_half_of_what_is_offered_is_the_candidate_s_fault(m
     assert served < 120
     assert log.ok.all()
     assert run.audit.backlog_grew
-    assert any("the backlog grew" in note for note in run.audit.candidate_notes())
+    assert run.audit.candidate.load.is_surely_too_much
+    (note,) = [note for note in run.audit.candidate_notes() if note.startswith("the backlog grew")]
+    assert "requests waited for an answer" in note
+    assert note.endswith("of what the endpoint can do")
     assert in_ns("latency.p99", execution) >= 10 * MS * 80
     # Twice the requests, twice the latency: a mean of such a run is one of its length alone.
     assert np.median(log.latency[100:]) > 2 * np.median(log.latency[:50])
@@ -146,15 +149,15 @@ def test_time_outs_are_in_the_percentiles_and_free_their_user(mock):
 
 
 def test_a_stall_is_in_p99_of_an_open_loop_and_once_in_a_closed_one_that_says_so(mock):
-    stall = {"ttft_ms": 5, "tokens": 2, "stall_at_s": 0.3, "stall_s": 1.0}
+    stall = {"ttft_ms": 5, "tokens": 2, "stall_at_s": 0.3, "stall_s": 2.0}
     mock.behave(**stall)
-    _, open_loop = asked(mock, "server", qps=40, count=80)
-    assert in_ns("latency.p99", open_loop) > 0.8 * SECOND
+    _, open_loop = asked(mock, "server", qps=40, count=120)
+    assert in_ns("latency.p99", open_loop) > 1.8 * SECOND
     assert in_ns("latency.p75", open_loop) > 0.1 * SECOND  # all that became due meanwhile
     mock.behave(**stall)
     run, closed = asked(mock, "single_stream", count=120)
-    assert (run.log.latency > 0.8 * SECOND).sum() == 1
-    assert in_ns("latency.p99", closed) < 0.8 * SECOND  # one of 120: the loop asked nothing meanwhile
+    assert (run.log.latency > 1.8 * SECOND).sum() == 1
+    assert in_ns("latency.p99", closed) < 1.8 * SECOND  # one of 120: the loop asked nothing meanwhile
     assert "closed loop" in closed.scenario.label
     assert run.conditions["closed_loop"] is True
 

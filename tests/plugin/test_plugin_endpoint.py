@@ -187,16 +187,40 @@ def test_a_percentile_beyond_the_time_outs_reads_at_least_the_time_out(suite, se
     assert result["runs"][0]["failures"] == {"timeout": 30}
 
 
-def test_an_endpoint_that_serves_half_of_what_is_offered_is_not_accepted_however_far_the_limit(suite, serve):
-    port = serve("ttft_ms=10", "slots=1")  # 100 a second
+def rate_of(ended):
+    """What is found of the declared rate, and of whom it is said."""
+    (result,) = ended.results.values()
+    (finding,) = [each for each in result["findings"] if each["source"] == "condition"]
+    return result, finding
+
+
+def test_an_endpoint_that_serves_a_quarter_of_what_is_offered_is_rejected_though_it_answers_all(suite, serve):
+    port = serve("ttft_ms=20", "slots=1")  # 50 a second
     ended = ask(suite, port, '"latency.p95", at_most="50 s"', qps=200, count=200)
     assert ended.status == 1
-    (result,) = ended.results.values()
-    assert result["verdict"] != "accept"
+    result, finding = rate_of(ended)
     (run,) = result["runs"]
-    assert any("the backlog grew" in note for note in run["notes"])
-    (finding,) = [each for each in result["findings"] if each["source"] == "condition"]
-    assert finding["verdict"] != "accept"
+    assert run["ok"] == run["requests"] == 200
+    assert result["verdict"] == finding["verdict"] == "reject"
+    assert finding["estimate"]["number"] < 0.3  # of a busy machine even less
+    assert "the backlog grew all the while: it was asked" in finding["sentence"]
+    assert "of what the endpoint can do" in " ".join(run["notes"])
+    assert "what it can do of the declared rate" in ended.words
+
+
+def test_an_endpoint_is_rejected_where_the_drain_time_does_not_suffice(suite, serve):
+    port = serve("ttft_ms=100", "slots=1")
+    suite.conftest(CONFTEST.format(port=port))
+    mark = '@pytest.mark.bar("latency.p95", at_most="50 s")'
+    told = TEST.format(marks=mark, qps=200, count=200).replace('"60 s")', '"60 s", drain="0 s")', 1)
+    suite.tests(told)
+    ended = suite.run("--procure-report")
+    result, finding = rate_of(ended)
+    (run,) = result["runs"]
+    assert result["verdict"] == finding["verdict"] == "reject"
+    assert finding["estimate"]["number"] < 0.999
+    assert finding["sentence"].startswith("requests answered at the declared rate: ")
+    assert "the endpoint never kept up: it answered" in " ".join(run["notes"])
 
 
 def test_asserts_on_token_times_carry_their_units(suite, serve):

@@ -15,7 +15,8 @@ from pytest_procure.driver.audit import KEPT_UP, Audit, Worked, audit, in_ms, qu
 from pytest_procure.driver.limits import Limits
 from pytest_procure.driver.log import Int64, RequestLog
 from pytest_procure.driver.readings import Readings
-from pytest_procure.scenarios import is_steady
+
+from .departures import seen_of_endpoint
 
 if TYPE_CHECKING:  # it takes the extra [endpoint], which whoever reads an audit may not have
     from .plan import Plan
@@ -29,12 +30,8 @@ LOG_FLOOD = 16 << 20
 #: Tokens that the endpoint reports over those that the buyer counts: a tokenizer of another version may
 #: differ by a hundredth or two.
 REPORTED_MORE = 1.05
-#: A backlog has grown when it is longer by more than an endpoint may well serve side by side, and more than
-#: what comes in while any machine between here and there is busy with something else.
-_AT_ONCE, _HICCUP_S = 8, 0.05
 #: Fewer looks at the loop than this have no 1 in 100.
 _LEAST_LOOKS = 100
-_AT_A_TIME = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,10 +96,7 @@ class EndpointAudit(Audit):
         """Tell what the driver saw of the endpoint, which stands against it."""
         told, seen = [], self.candidate
         if self.backlog_grew:
-            told.append(
-                f"the backlog grew: on average {seen.waiting_first_third:.3g} requests waited for an answer "
-                f"in the first third of the run and {seen.waiting_last_third:.3g} in the last"
-            )
+            told.append(seen.growth("waited for an answer", "the endpoint"))
         if seen.rate_is_declared and seen.completed < KEPT_UP * seen.offered:
             told.append(
                 f"the endpoint never kept up: it answered {seen.completed:,} of {seen.offered:,} requests"
@@ -155,15 +149,6 @@ class EndpointAudit(Audit):
     def _overcharged(self) -> bool:
         return (self.reported_tokens or 0) > REPORTED_MORE * (self.counted_tokens or math.inf)
 
-    @property
-    def backlog_grew(self) -> bool:
-        """Whether more and more requests waited for their answers, and more than stand side by side."""
-        first, last = self.candidate.waiting_first_third, self.candidate.waiting_last_third
-        if not self.candidate.rate_is_declared or first is None or last is None:
-            return False
-        growth = self.limits.backlog_growth
-        return last > growth * max(first, 1.0) and last - first > self.candidate.at_once
-
 
 def endpoint_audit(  # noqa: PLR0913 - what was seen on all sides of the window
     log: RequestLog,
@@ -184,17 +169,6 @@ def endpoint_audit(  # noqa: PLR0913 - what was seen on all sides of the window
     lag = plan.table["lag"][plan.table["sent"] >= 0]
     late: Int64 = np.array([ns for report in reports for ns in report["lateness_ns"]], dtype=np.int64)
     assert log.wire is not None, "an endpoint's log has it"
-    first, last = _thirds(log, plan)
-    last_due = int(log.scheduled[-1]) if len(log) else 0
-    backlog = int(np.count_nonzero(~log.answered | (log.completed > last_due)))
-    candidate = replace(
-        plain.candidate,
-        completed=int(np.count_nonzero(log.answered)),
-        backlog=backlog if plan.scenario.rate_is_declared else 0,
-        waiting_first_third=first,
-        waiting_last_third=last,
-        at_once=max(_AT_ONCE, round(plan.rate * _HICCUP_S)),
-    )
     known = {field.name: getattr(plain, field.name) for field in fields(Audit)}
     known |= {
         "sends": len(lag),
@@ -203,7 +177,7 @@ def endpoint_audit(  # noqa: PLR0913 - what was seen on all sides of the window
         "send_lag_max_ns": quantile(lag, 1.0),
         "run_delay_share": max((r["run_delay_ns"] / max(1, r["window_ns"]) for r in reports), default=None),
         "arrivals_sent": _sent(log, plan),
-        "candidate": candidate,
+        "candidate": seen_of_endpoint(plain.candidate, log, plan.scenario, plan.rate),
     }
     enough = len(late) >= _LEAST_LOOKS
     reported, counted = _tokens(log)
@@ -242,25 +216,6 @@ def _tokens(log: RequestLog) -> tuple[int | None, int | None]:
         return None, None
     reported, counted = log.output_tokens[both], log.wire.counted[both]
     return int(np.where(reported == counted + 1, counted, reported).sum()), int(counted.sum())
-
-
-def _thirds(log: RequestLog, plan: Plan) -> tuple[float | None, float | None]:
-    """Count for each request how many were due before it and had not ended then: means of two thirds."""
-    third = len(log) // 3 if is_steady(plan.scenario) else 0
-    if not third:
-        return None, None
-    ended = log.completed[log.completed >= 0]
-    ended.sort()
-
-    def mean(first: int, end: int) -> float:
-        total = 0
-        for begin in range(first, end, _AT_A_TIME):  # of ten million requests each column counts
-            due = np.arange(begin, min(begin + _AT_A_TIME, end))
-            over = np.searchsorted(ended, log.scheduled[due], side="right")
-            total += int(np.maximum(due - over, 0).sum())
-        return total / (end - first)
-
-    return mean(0, third), mean(len(log) - third, len(log))
 
 
 def _sent(log: RequestLog, plan: Plan) -> Arrivals | None:

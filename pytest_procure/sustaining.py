@@ -1,0 +1,66 @@
+"""Whether a candidate carries a declared rate: by how much it answered, and by what it was asked meanwhile.
+
+answered < 99.9 %       rejected, whatever the load
+the backlog grew        all was answered, much of it when the rate was over: what it can do of the rate is
+                        one over its load, and that decides, by its standard error
+it never settled        not accepted: a longer run would have shown more
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from decimal import Decimal
+
+from .bars import Bar
+from .decision import Policy
+from .driver.audit import Audit
+from .metrics import Execution, Measurement
+from .metrics.failures import SUSTAINED_SHARE
+from .metrics.measurement import Carried
+from .metrics.metric import SUSTAINED
+from .units import Quantity
+from .verdict import Finding, find
+
+_LIMIT = Quantity(Decimal(str(SUSTAINED_SHARE)))
+_CARRIED = replace(SUSTAINED, title="what it can do of the declared rate")
+_LOOKS = 2  # at the load of each launch: of all of it, and of its end
+_GREW = "the backlog grew all the while"
+
+
+def sustained(run: Execution, answered: Measurement, policy: Policy) -> Finding:
+    """Hold a run at a declared rate against that rate. `answered`: the share of its requests that were."""
+    bar = Bar(SUSTAINED, "at least", _LIMIT, source="condition", text=run.scenario.label)
+    finding = find(bar, answered, policy)
+    audits = [launch.audit for launch in run.launches]
+    # With all the time that other programs took from it given back, would it have kept up?
+    taken = min(1.0, max((audit.run_delay_share or 0.0 for audit in audits), default=0.0))
+    if not finding.decision.accept:
+        share = answered.estimate
+        hopeless = share is not None and float(share.number) < SUSTAINED_SHARE * (1.0 - taken)
+        return replace(finding, certain=hopeless)
+    if any(audit.backlog_grew for audit in audits):
+        return _outgrown(finding, audits, policy, taken)
+    if any(audit.never_settled for audit in audits):
+        return _not_accepted(finding, "the run never settled: it took longer and longer")
+    return finding
+
+
+def _outgrown(finding: Finding, audits: Sequence[Audit], policy: Policy, taken: float) -> Finding:
+    """Hold the surest overload of all launches against the candidate; an unknown load rejects nobody."""
+    grown = [audit.candidate.overload for audit in audits if audit.backlog_grew]
+    load = max((load for load in grown if load is not None), key=lambda load: load.excess, default=None)
+    if load is None:
+        return _not_accepted(finding, _GREW)
+    can = Quantity.of(round(1.0 / load.share, 6))
+    basis = Carried(load.share, load.error, load.freedom, _LOOKS * len(audits))
+    measured = replace(finding.measurement, metric=_CARRIED, estimate=can, basis=basis)
+    found = find(replace(finding.bar, metric=_CARRIED), measured, policy)
+    why = f"{_GREW}: it was asked {load.share:.0%} of what it can do"
+    certain = load.given_back(taken).is_surely_too_much
+    return replace(found, decision=replace(found.decision, accept=False, blocked=why), certain=certain)
+
+
+def _not_accepted(finding: Finding, why: str) -> Finding:
+    """Answered in the end, but slower than asked: a longer run would have shown it."""
+    return replace(finding, decision=replace(finding.decision, accept=False, reject_p=1.0, blocked=why))
