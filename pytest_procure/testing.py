@@ -272,8 +272,10 @@ def _comes_back(trial: _Trial) -> None:
     """After `close()` it can be loaded again, and answers the same."""
     loaded = trial.load()
     places = list(range(len(trial.inputs)))
-    before = trial.ask(loaded, places)
-    loaded.close()
+    try:
+        before = trial.ask(loaded, places)
+    finally:
+        loaded.close()
     again = trial.load()
     try:
         trial.check(trial.ask(again, places), before, "loaded again")
@@ -285,8 +287,10 @@ def _leaves_nothing(trial: _Trial) -> None:
     """After `close()` no process that it started is left."""
     before = _children()
     loaded = trial.load()
-    trial.ask(loaded, [0])
-    loaded.close()
+    try:
+        trial.ask(loaded, [0])
+    finally:
+        loaded.close()
     left = _children() - before
     assert not left, f"{len(left)} process(es) are left: {', '.join(map(str, sorted(left)))}"
 
