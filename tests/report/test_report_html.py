@@ -254,7 +254,24 @@ def test_plain_words_stand_before_percentiles(page):
 
 
 def test_undecided_bars_say_what_would_decide(everything, text_of):
-    assert "vendor-c-edge: A newly sealed run of 9,120 samples in all would decide" in text_of(everything)
+    told = "vendor-c-edge; answers right, at least 95 %: A newly sealed run of 9,120 samples"
+    assert told in text_of(everything)
+
+
+@pytest.mark.parametrize(
+    ("change", "verdict"), [({"observed_only": True}, "inconclusive"), ({"struck": True}, "reject")]
+)
+def test_nothing_is_said_to_decide_a_bar_that_decides_nothing(everything, text_of, change, verdict):
+    (result,) = [
+        result
+        for requirement in everything["requirements"]
+        for result in requirement["results"]
+        if any(finding["hint"] for finding in result["findings"])
+    ]
+    result["verdict"] = verdict
+    for finding in result["findings"]:
+        finding.update(change)
+    assert "would decide" not in text_of(everything)
 
 
 def test_everything_that_happened_is_told(everything, text_of):
