@@ -3,8 +3,8 @@
 import pytest
 
 
-# An answer that takes longer than the ten seconds a customer waits counts as failed, and so as wrong. There is no
-# bar on a percentile beside that: it would take several hundred requests, and minutes, to show one.
+# An answer that takes longer than the ten seconds a customer waits counts as failed, and so as wrong. There
+# is no bar on a percentile beside that: it would take several hundred requests, and minutes, to show one.
 @pytest.mark.scenario("single_stream", count=84, warmup=3, timeout="10 s")  # each question once
 @pytest.mark.dataset_slice("python-faq", n=84, seed=1)
 @pytest.mark.bar("quality.right_article", at_least=0.3, design=0.55)

@@ -52,7 +52,7 @@ def pytest_procure_candidates():
 
 def by_torch():
     """Vendor A's network again, run by PyTorch: on offer where torch is installed."""
-    # Read when torch is first imported. For three small graphs, processes that compile beside this one cost more
+    # Read when torch is first imported. For small graphs, processes that compile beside this one cost more
     # than they save: each imports torch first.
     os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")
     for name, compiled in (("vendor A, torch eager", False), ("vendor A, torch.compile", True)):

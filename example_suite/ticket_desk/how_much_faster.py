@@ -1,6 +1,6 @@
 """How much faster Q4_0 is than the model as shipped, on this machine: both are asked in turns, ten times.
 
-    pytest example_suite/ticket_desk/how_much_faster.py --procure-candidate Q4_0 --procure-candidate "as shipped"
+    pytest example_suite/ticket_desk/how_much_faster.py --procure-candidate Q4_0
 
 It is no part of the suite: its file is collected where it is named.
 """

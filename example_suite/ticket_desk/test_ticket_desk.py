@@ -3,12 +3,12 @@
 import pytest
 
 
-# Ten seconds is what an agent waits before turning to the next window: an answer that takes longer counts as failed,
-# and so as wrong. A sign of the number is a token, and an untrained typist takes half a second for one.
+# Ten seconds is what an agent waits before turning to another window: an answer that takes longer counts as
+# failed, and so as wrong. A token is a sign of the number, or two; an untrained typist takes half a second
+# for one.
 #
-# The bars on percentiles say the same of the first token and of each further one. They cannot be much tighter: 150
-# requests show a percentile only of a server that is twenty times quicker than the bar, and otherwise it takes several
-# hundred.
+# The bars on percentiles say the same of the first token and of each further one. They cannot be much
+# tighter: of a server that is less than twenty times quicker than its bar, 150 requests tell too little.
 @pytest.mark.scenario("single_stream", count=150, warmup=3, timeout="10 s")
 @pytest.mark.dataset_slice("tickets")
 @pytest.mark.bar("quality.exact", at_least=0.8, design=0.92)
