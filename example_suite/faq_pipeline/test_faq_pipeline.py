@@ -13,5 +13,5 @@ import pytest
 @pytest.mark.bar("stage.answer.quality", at_least=0.8, design=0.98)
 @pytest.mark.bar("cost_per_request", at_most="0.0002 USD")
 def test_answers_with_the_right_article(procure):
-    """Is the customer given the number of the article that answers the question, within ten seconds?"""
+    """Is the customer given the number of the right article, within ten seconds?"""
     procure.run()
