@@ -6,7 +6,8 @@ Each figure is measured in a process of its own, ours and LoadGen's in turn and 
 the ratio of each pair is taken; the median of the ratios counts, printed with the least and the most. Both
 run under SCHED_FIFO where that is permitted, which takes neighbours out (`--normal`: as everything else).
 LoadGen is the `loadgen` extra (`pip install 'pytest-procure[loadgen]'`); without it our own figures alone are
-printed. Then the driver is held against a simulation of the same queue with the service times it measured.
+printed. Then the driver is held against a simulation of the same queue with the service times it measured:
+with processors that are kept awake (`awake.py`), and, shown only, as the machine lets them sleep.
 
 The exit status is 1 if a figure misses what is asked of it; lags at p99 are asked for under SCHED_FIFO only.
 """
@@ -21,8 +22,11 @@ import statistics
 import subprocess
 import sys
 import tempfile
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
+
+from awake import awake
 
 _HERE = Path(__file__).parent
 _LIMIT = 120  # seconds for one measurement; LoadGen hangs where an answer is lost
@@ -120,18 +124,26 @@ class Bench:
 
     def replay(self) -> None:
         """Print how far the driver is from the simulation."""
-        print(f"\n{'against the simulated queue':44}{'p50 us':>9}{'p99 us':>9}{'least':>9}   same batches")
-        for what, title in REPLAYS.items():
-            runs = [self.measure("own_side.py", what, REPLAYED // self._quick, 0) for _ in range(self._pairs)]
-            p50, p99 = ([run[key] for run in runs] for key in ("p50_us", "p99_us"))
-            same, formed = (sum(run[key] for run in runs) for key in ("batches_as_simulated", "batches"))
-            missed = self.fifo and (statistics.median(p99) > ALLOWED_US or same < formed)
-            if missed:
-                self.missed.append(title)
-            print(
-                f"{title:44}{statistics.median(p50):9.1f}{statistics.median(p99):9.1f}{min(p99):9.1f}   "
-                f"{same:,.0f} of {formed:,.0f}{' MISSED' if missed else ''}"
-            )
+        for is_awake in (True, False):
+            told = "processors kept awake" if is_awake else "as the machine lets them sleep"
+            head = f"against the simulated queue, {told}"
+            print(f"\n{head:62}{'p50 us':>9}{'p99 us':>9}{'least':>9}   same batches")
+            with awake() if is_awake else nullcontext():
+                for what, title in REPLAYS.items():
+                    self._replayed(what, title, is_asked=is_awake)
+
+    def _replayed(self, what: str, title: str, *, is_asked: bool) -> None:
+        runs = [self.measure("own_side.py", what, REPLAYED // self._quick, 0) for _ in range(self._pairs)]
+        p50, p99 = ([run[key] for run in runs] for key in ("p50_us", "p99_us"))
+        same, formed = (sum(run[key] for run in runs) for key in ("batches_as_simulated", "batches"))
+        missed = is_asked and self.fifo and (statistics.median(p99) > ALLOWED_US or same < formed)
+        if missed:
+            self.missed.append(title)
+        print(
+            f"{title:62}{statistics.median(p50):9.1f}{statistics.median(p99):9.1f}{min(p99):9.1f}   "
+            f"{same:,.0f} of {formed:,.0f}{' MISSED' if missed else ''}",
+            flush=True,
+        )
 
     def measure(self, file: str, what: str, n: int, qps: int) -> dict[str, float]:
         """Run one side once."""

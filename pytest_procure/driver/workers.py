@@ -6,7 +6,7 @@ in_batches     open loop, batches or several workers
 
 Each loop is written out on its own because what it does between two queries is charged to the candidate.
 Columns are absolute ns; nothing is allocated per query but the stamps, what the backend returns and its copy.
-An answer is copied when the clock has been read; until a copy that takes long is over, it was not given.
+An answer is copied before the clock is read: until it is, it was not given.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from .log import Int64
 from .turns import Turns
 
 Predict = Callable[[Any], Sequence[Any]]
-#: Makes what was returned our own, and names what was there only then: `taking`.
-Take = Callable[[Any, list[str]], Any]
+#: Makes what was returned our own: `taking`.
+Take = Callable[[Any], Any]
 _FOREVER = 2**63 - 1
 _Stat = tuple[int, int] | None
 
@@ -39,7 +39,6 @@ def in_turn(  # noqa: PLR0913, PLR0917 - who answers what, and how
     The end is decided when a query would be sent. Inputs that are not prepared are gathered between queries.
     """
     started, completed, outputs, stop, now = _columns(board, clock)
-    late: list[str] = []
     clock.until(board.origin, stop)
     until = _FOREVER if duration_ns is None else now() + duration_ns
     for query, batch in enumerate(inputs):
@@ -48,16 +47,10 @@ def in_turn(  # noqa: PLR0913, PLR0917 - who answers what, and how
             break
         started[query] = begin
         try:
-            answered = predict(batch)
-            end = now()
-            outputs[query] = take(answered, late)
-            if late:
-                end = now()
-                late.clear()
-            completed[query] = end
+            outputs[query] = take(predict(batch))
+            completed[query] = now()
         except BaseException as error:  # noqa: BLE001 - whatever a candidate raises is a failed request
             stamp = now()
-            late.clear()
             board.failures[query] = one_line(error)
             completed[query] = stamp
 
@@ -67,7 +60,6 @@ def one_by_one(  # noqa: PLR0913, PLR0917 - as above
 ) -> None:
     """Serve each of `inputs` when it is due and the one before it is answered."""
     started, completed, outputs, stop, now = _columns(board, clock)
-    late: list[str] = []
     due_after = schedule.data
     origin = board.origin
     for query, batch in enumerate(inputs):
@@ -79,16 +71,10 @@ def one_by_one(  # noqa: PLR0913, PLR0917 - as above
             break
         started[query] = begin
         try:
-            answered = predict(batch)
-            end = now()
-            outputs[query] = take(answered, late)
-            if late:
-                end = now()
-                late.clear()
-            completed[query] = end
+            outputs[query] = take(predict(batch))
+            completed[query] = now()
         except BaseException as error:  # noqa: BLE001 - whatever a candidate raises is a failed request
             stamp = now()
-            late.clear()
             board.failures[query] = one_line(error)
             completed[query] = stamp
 
@@ -103,23 +89,16 @@ def in_batches(
     """Serve what `queue` gives; `gather(number, first, end)` makes a batch of inputs."""
     board = queue.board
     started, completed, outputs, _, now = _columns(board, queue.clock)
-    late: list[str] = []
     free = 0
     while (claim := queue.claim(worker, free)) is not None:
         number, first, end = claim
         batch = gather(number, first, end)
         started[number] = now()
         try:
-            answered = predict(batch)
-            free = now()
-            outputs[number] = take(answered, late)
-            if late:
-                free = now()
-                late.clear()
-            completed[number] = free
+            outputs[number] = take(predict(batch))
+            completed[number] = free = now()
         except BaseException as error:  # noqa: BLE001 - whatever a candidate raises is a failed request
             free = now()
-            late.clear()
             board.failures[number] = one_line(error)
             completed[number] = free
         queue.busy[worker] = 0

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import threading
 import timeit
-from datetime import date
+from datetime import UTC, date, datetime, timedelta, tzinfo
+from datetime import time as time_of_day
 from decimal import Decimal
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import numpy as np
 import pytest
@@ -20,7 +22,7 @@ from pytest_procure.backends.protocol import Answer, Passing, StagePass
 from pytest_procure.driver.board import Board
 from pytest_procure.driver.log import Status
 from pytest_procure.driver.pull import drive
-from pytest_procure.driver.taking import Unread, copied, taken
+from pytest_procure.driver.taking import Unread, taken
 from pytest_procure.driver.workers import one_by_one
 from pytest_procure.scenarios import Scenario
 
@@ -180,16 +182,16 @@ def test_what_computes_when_it_is_read_is_answered_when_it_was_read(make):
     assert np.asarray(board.outputs[0]).ravel().tolist() == [7]
 
 
-def test_copying_is_not_part_of_a_latency():
+def test_an_answer_is_given_when_it_has_been_copied():
     time, board = SetClock(), Board(2)
 
-    def take(returned, _):
+    def take(returned):
         time.time += 50
         return returned
 
     one_by_one(board, lambda _: [1], take, [0, 0], time.clock, np.zeros(2, dtype=np.int64))
-    assert list(board.completed) == [0, 50]  # the second one is sent late, which is the harness's lag
-    assert list(board.started) == [0, 50]
+    assert list(board.completed) == [50, 100]
+    assert list(board.started) == [0, 50]  # and makes no query late
 
 
 def test_a_text_that_equals_everything_is_its_letters():
@@ -220,9 +222,7 @@ def test_what_is_no_sequence_does_not_become_one_later():
             raise AttributeError(name)
 
     later = []
-    late = []
-    assert copied(Changing(), late) == Unread("Changing")
-    assert late == ["Changing"]
+    assert taken(Changing()) == Unread("Changing")
 
 
 PLAIN = st.recursive(
@@ -240,21 +240,19 @@ PLAIN = st.recursive(
 @settings(deadline=None)
 @given(st.lists(PLAIN))
 def test_plain_data_are_taken_as_they_are(value):
-    late = []
-    assert copied(value, late) == value
-    assert not late
+    assert taken(value) == value
 
 
 def test_nothing_is_copied_that_cannot_change():
     text, number, day = "a text", Decimal("1.5"), date(2026, 1, 1)
-    for place, each in enumerate(taken([text, number, day, np.float32(1)], [])):
+    for place, each in enumerate(taken([text, number, day, np.float32(1)])):
         assert each is [text, number, day, each][place]
 
 
 def test_an_output_that_is_also_its_last_stages_is_copied_once():
     output = [1]
     answer = Answer(output, 3, 4, (StagePass("a", Passing.OK, 5, "x"), StagePass("b", Passing.OK, 6, output)))
-    (own,) = taken([answer], [])
+    (own,) = taken([answer])
     assert own == answer
     assert own.output is own.stages[1].output
     assert own.output is not output
@@ -262,14 +260,13 @@ def test_an_output_that_is_also_its_last_stages_is_copied_once():
 
 def test_a_tensor_is_taken_as_an_array():
     torch = pytest.importorskip("torch")
-    tensor, late = torch.ones(2, requires_grad=True), []
-    own = copied(tensor, late)
+    tensor = torch.ones(2, requires_grad=True)
+    own = taken(tensor)
     with torch.no_grad():
         tensor[:] = 7
     assert own.tolist() == [1, 1]
-    half = copied([torch.ones(1, dtype=torch.bfloat16)], late)
+    half = taken([torch.ones(1, dtype=torch.bfloat16)])
     assert half[0].tolist() == [1]
-    assert not late
 
 
 @pytest.mark.parametrize("scenario", TRAFFIC, ids=label)
@@ -287,8 +284,31 @@ def test_an_answer_that_is_filled_while_another_part_is_copied_was_given_when_al
         assert second[0] == -1 or took[row] >= late_by * 1e9
 
 
+PADDED = {
+    "an array": np.zeros(4_000_000),
+    "numbers": [1] * 1_000_000,
+}
+
+
+@pytest.mark.parametrize("padding", PADDED.values(), ids=PADDED)
 @pytest.mark.parametrize("scenario", TRAFFIC, ids=label)
-def test_a_long_copy_is_the_candidates_and_makes_no_worker_late(scenario):
-    log = drive(Offer(lambda inputs: [np.zeros(4_000_000) for _ in inputs]), Numbers(6), scenario).log
-    copied = min(timeit.repeat(np.zeros(4_000_000).copy, number=1, repeat=3)) * 1e9
+def test_a_long_copy_is_the_candidates_and_makes_no_worker_late(padding, scenario):
+    log = drive(Offer(lambda inputs: [*[padding for _ in inputs[1:]], padding]), Numbers(6), scenario).log
+    copied = min(timeit.repeat(lambda: taken(padding), number=1, repeat=3)) * 1e9
     assert (log.completed - log.started).min() > copied / 4
+
+
+@pytest.mark.parametrize(("zone", "name"), [(None, None), (UTC, "UTC"), (ZoneInfo("UTC"), "UTC")])
+def test_a_time_in_a_known_zone_is_taken_as_it_is(zone, name):
+    (moment,) = taken([datetime(2026, 1, 1, tzinfo=zone)])
+    assert (moment.year, moment.tzname()) == (2026, name)
+
+
+def test_a_time_in_a_zone_of_the_candidates_own_is_no_answer():
+    class Zone(tzinfo):
+        def utcoffset(self, _):
+            return timedelta(0)
+
+    for moment in (datetime(2026, 1, 1, tzinfo=Zone()), time_of_day(12, tzinfo=Zone())):
+        with pytest.raises(TypeError, match="in a zone of class Zone, which may change after it was given"):
+            taken([moment])

@@ -30,6 +30,8 @@ MOST_FRAMING = MOST_BODY
 _READ = 64 << 10
 #: A server that ends a connection so soon after an answer on it keeps none, whatever it says.
 AT_ONCE_NS = 20_000_000
+#: Of the answers on a connection the second, and one in so many more, is held against what the server has.
+_LOOKED_AT = 16
 _INT = struct.Struct("i")
 _WANTS = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
 
@@ -119,7 +121,7 @@ class Connection:
         head: Head | None = self._usual
         if head is None or len(data) != head.whole or not data.startswith(head.text):
             head = head_of(data)
-        if head is not None and self._is_fresh and self.query >= 0:
+        if head is not None and self._is_fresh and self.query >= 0 and not self._is_early():
             self._usual = head
             self.load.whole(self, head, data, stamp)
         elif data:
@@ -163,6 +165,13 @@ class Connection:
         else:
             self._take_apart(data)
 
+    def _is_early(self) -> bool:
+        """Whether the server answers what it has not got yet, as far as one answer in some is looked at.
+
+        An answer acknowledges its request. One that does not was sent before, and guesses.
+        """
+        return self.requests % _LOOKED_AT == 2 and _unacknowledged(self._socket) > 0
+
     def _take_apart(self, data: bytes) -> None:
         """Any answer, as its bytes come."""
         self._is_fresh = False
@@ -173,12 +182,14 @@ class Connection:
         trouble = message.feed(data, self.stamp)
         if trouble:
             self.load.broke(self, Failure.PROTOCOL, trouble)
+        elif message.begun > 1:
+            self.load.broke(self, Failure.PROTOCOL, "one request was answered more than once")
+        elif message.answers == 1 and message.status == 200 and self._is_early():
+            self.load.broke(self, Failure.PROTOCOL, "it was answered before the server had it")
         elif message.answers == 1:
             if self.received == len(data):
                 learn(data, message)
             self.load.answered(self)
-        elif message.answers > 1:
-            self.load.broke(self, Failure.PROTOCOL, "one request was answered more than once")
         elif message.buffered > MOST_BODY:
             self.load.broke(self, Failure.TOO_LARGE, f"the answer is longer than {MOST_BODY >> 20} MiB")
         elif self.received - message.buffered > MOST_FRAMING:
@@ -197,7 +208,9 @@ class Connection:
         stamp = now()
         if self.query >= 0 and not self.received and self.requests > 1:
             is_told = cleanly or stamp - self.stamp < AT_ONCE_NS
-            self.is_unread = not self._given or (is_told and _is_untaken(self._socket, self._given))
+            # An orderly end acknowledges all that came before it, so that nobody can have read a request of
+            # which no byte is. A reset acknowledges nothing, and shows nothing alone.
+            self.is_unread = not self._given or (is_told and _unacknowledged(self._socket) >= self._given)
         self.is_closed = True
         self._loop.close(self._socket)
         self.stamp = stamp
@@ -225,12 +238,9 @@ class SecureConnection(Connection):
         return False
 
 
-def _is_untaken(ended: socket.socket, given: int) -> bool:
-    """Whether the server's kernel has acknowledged none of the `given` bytes of a request.
-
-    An orderly end acknowledges all that came before it, so then nobody can have read the request. A reset
-    acknowledges nothing, and what was read just before may not be acknowledged yet: it shows nothing alone.
-    """
+def _unacknowledged(connected: socket.socket) -> int:
+    """Count the bytes sent that the server's kernel has not acknowledged."""
     left = bytearray(_INT.size)
-    ioctl(ended.fileno(), termios.TIOCOUTQ, left)
-    return bool(_INT.unpack(left)[0] >= given)
+    ioctl(connected.fileno(), termios.TIOCOUTQ, left)
+    count: int = _INT.unpack(left)[0]
+    return count

@@ -33,6 +33,7 @@ class Message:
 
     __slots__ = (
         "answers",
+        "begun",
         "buffered",
         "fields",
         "headers_at",
@@ -59,6 +60,7 @@ class Message:
         self.headers_at = -1
         self.in_head = True
         self.buffered = 0
+        self.begun = 0  # answers
         self.answers = 0  # that have come to their end
         self.is_keeping = False
 
@@ -77,6 +79,10 @@ class Message:
         return "length" in self.fields or "transfer" in self.fields
 
     # What the parser calls
+
+    def on_message_begin(self) -> None:
+        """Count."""
+        self.begun += 1
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """Keep the fields that matter."""
@@ -104,6 +110,7 @@ class Message:
     def on_message_complete(self) -> None:
         """Count answers; whether the connection can be kept is known only now."""
         if 100 <= self.status < 200:
+            self.begun -= 1
             self.in_head = True
             self.fields.clear()
             return
