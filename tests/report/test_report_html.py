@@ -178,6 +178,19 @@ def test_the_first_screen_says_in_a_sentence_why_an_offer_is_not_accepted(demo, 
     assert "Why not vendor-b-int8: answers right 85.6 %, asked at least 95 %." in first
 
 
+def test_a_reason_that_is_cut_short_ends_in_one_mark(demo, render):
+    (candidate,) = [each for each in demo["candidates"] if each["name"] == "vendor-b-int8"]
+    candidate["verdict"] = "invalid"
+    for requirement in demo["requirements"]:
+        for result in requirement["results"]:
+            if result["candidate"] == "vendor-b-int8":
+                result |= {"verdict": "invalid", "sentence": "the machine was shared " * 20}
+    first = outline.read(render(demo)).all("header")[0].text
+    assert "Why not vendor-b-int8: the machine was shared" in first
+    assert "…" in first
+    assert "…." not in first
+
+
 def test_where_every_offer_is_accepted_nobody_asks_why_not(demo, render):
     for candidate in demo["candidates"]:
         candidate["verdict"] = "accept"
