@@ -38,9 +38,14 @@ def check_pipeline(record: dict[str, Any]) -> None:
 
     Not its times: the offers run one after the other, so on a busy machine the quicker one may look slower.
     """
-    for metric in ("stage.retrieve.quality", "stage.rerank.quality"):
+    for stage, close in (
+        ("retrieve", 0.0),
+        ("rerank", 0.0),
+        ("answer", 0.02),
+    ):  # a processor rounds an answer or two
+        metric = f"stage.{stage}.quality"
         (ours,), (theirs,) = (found(record, f"pipeline {name}", metric) for name in "AB")
-        assert theirs["estimate"]["number"] >= ours["estimate"]["number"], (metric, ours, theirs)
+        assert theirs["estimate"]["number"] >= ours["estimate"]["number"] - close, (metric, ours, theirs)
         assert ours["verdict"] == theirs["verdict"] == "accept", (metric, ours, theirs)
     (ours,), (theirs,) = (found(record, f"pipeline {name}", "quality.right_article") for name in "AB")
     assert theirs["estimate"]["number"] < ours["estimate"]["number"] / 2, (ours, theirs)

@@ -143,7 +143,8 @@ class Trial:
         lines = [f"  {self.record['problem']}"] if self.record["problem"] else []
         for finding in self.record["findings"]:
             lines.append(f"  {finding['verdict']}: {finding['sentence']}")
-            if finding["hint"]:
+            # A longer run does not make bars count again that answers which are not good enough set aside.
+            if finding["hint"] and not (finding["struck"] and self.record["verdict"] == "reject"):
                 lines.append(f"    {finding['hint']}")
         for run in self.record["runs"]:
             if run["failures"]:

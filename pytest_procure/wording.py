@@ -90,7 +90,8 @@ def sentence(finding: Finding) -> str:
     if finding.struck:
         said += "; decides nothing, because the quality bars are not met"
     if finding.verdict is Verdict.INVALID:
-        said += "; the measuring machine was late or shared, so this says nothing of the candidate"
+        # First, because a first screen has room for the beginning only.
+        said = f"the measuring machine was late or shared, so this says nothing of the candidate: {said}"
     return said
 
 

@@ -125,6 +125,10 @@ def test_a_percentile_is_told_in_words():
     assert metric("latency.p50").title == "slower half of the requests (p50)"
 
 
+def test_a_scorers_name_is_read_as_words():
+    assert metric("quality.right_article").title == "score right article"
+
+
 def test_seconds_and_money_are_kept_in_the_unit_that_was_written():
     assert declare_bar("latency.p95", at_most=seconds(1)).limit.unit == "s"
     assert declare_bar("cost_per_request", at_most=money("2 EUR")).limit == Quantity(Decimal(2), "EUR")

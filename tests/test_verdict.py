@@ -4,9 +4,10 @@ from hypothesis import strategies as st
 
 from pytest_procure.bars import declare_bar
 from pytest_procure.decision import Decision, Policy
-from pytest_procure.metrics.measurement import unmeasurable
+from pytest_procure.metrics.measurement import Measurement, Share, unmeasurable
 from pytest_procure.units import Quantity
 from pytest_procure.verdict import Finding, Verdict, judge
+from pytest_procure.wording import sentence
 
 POLICY = Policy()
 LIMITS = {
@@ -128,6 +129,13 @@ def test_a_bar_on_one_measurement_counts_once_and_the_first_stays():
 def test_the_same_bar_on_two_runs_counts_twice():
     _, judged = judge([finding("accuracy", ACCEPT), finding("accuracy", ACCEPT)], POLICY)
     assert len(judged) == 2
+
+
+def test_an_invalid_finding_begins_with_what_makes_it_invalid():
+    bar = declare_bar("accuracy", at_least=0.9)
+    measured = Measurement(bar.metric, Quantity.of(0.5), 100, "samples", Share(50.0, 100))
+    told = sentence(Finding(bar, measured, CLOSE, verdict=Verdict.INVALID))
+    assert told.startswith("the measuring machine was late or shared")
 
 
 def test_a_late_harness_turns_a_timed_rejection_into_invalid():

@@ -11,10 +11,10 @@ from faq_stages import (
     Reranker,
     TokenVectors,
     articles,
+    holds_number,
     prompt,
     question_and_found,
     right_article,
-    well_formed,
 )
 
 from pytest_procure import Candidate, Dataset, OpenAIEndpoint, Pipeline, RequestPrice, Served, Stage
@@ -67,7 +67,7 @@ def offer(name, retriever, reranker, model, prices, **stated):
 @pytest.hookimpl(optionalhook=True)
 def pytest_procure_candidates():
     try:
-        shipped = ticket_models.shipped()
+        ticket_models.shipped()
         faq_models.shipped("tokenizer.json")
         version("xllamacpp"), version("tokenizers")
     except (FileNotFoundError, PackageNotFoundError):
@@ -75,7 +75,7 @@ def pytest_procure_candidates():
             f"faq_pipeline needs {faq_models.PACKAGE}, {ticket_models.PACKAGE}, tokenizers and xllamacpp; "
             f"run `{faq_models.INSTALL}`"
         ) from None
-    needed = [*map(faq_models.made, faq_models.MADE), ticket_models.made("q4_0")]
+    needed = [*map(faq_models.made, faq_models.MADE), *map(ticket_models.made, ticket_models.MADE)]
     if missing := [path for path in needed if not path.is_file()]:
         raise pytest.UsageError(
             f"faq_pipeline: {missing[0].name} is not in {missing[0].parent}; run `python ticket_models.py` "
@@ -86,10 +86,11 @@ def pytest_procure_candidates():
             "pipeline A",
             TokenVectors(),
             Reranker("fp32"),
-            shipped,
+            ticket_models.made("q8_0"),
             ("0.00001", "0.00003", "0.00012"),
             vendor="Vendor A",
-            precision="fp32 and Q4_1",
+            precision="fp32 and Q8_0",
+            notes=REQUANTISED,
         ),
         offer(
             "pipeline B",
@@ -120,7 +121,7 @@ def questions():
         stages={
             "retrieve": (right, recall_at(30)),
             "rerank": (right, recall_at(1)),
-            "answer": ([each["number"] for _, each in asked], well_formed),
+            "answer": ([each["number"] for _, each in asked], holds_number),
         },
         licence="PSF-2.0",
         source="Python 3.11 documentation, as Debian packages it (python3.11-doc)",

@@ -1,6 +1,7 @@
 """What is on offer, and the insurer's own scans."""
 
 import importlib.util
+import os
 from pathlib import Path
 
 import numpy as np
@@ -51,6 +52,9 @@ def pytest_procure_candidates():
 
 def by_torch():
     """Vendor A's network again, run by PyTorch: on offer where torch is installed."""
+    # Read when torch is first imported. For small graphs, processes that compile beside this one cost more
+    # than they save: each imports torch first.
+    os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")
     for name, compiled in (("vendor A, torch eager", False), ("vendor A, torch.compile", True)):
         yield Candidate(
             name,

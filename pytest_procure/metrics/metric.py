@@ -130,7 +130,7 @@ def metric(name: str) -> Metric:
         if match[1] == "corpus":
             return Metric(name, match[2].replace("_", " "), "quality", "number", "")
         if match[1] == "quality":
-            return Metric(name, f"score {match[2]}", "quality", "number", "high")
+            return Metric(name, f"score {match[2].replace('_', ' ')}", "quality", "number", "high")
         return Metric(name, match[2], "own", "", "")
     open_names = ("quality.SCORER", "corpus.NAME", "own.NAME", "stage.NAME.latency.p95")
     raise DeclarationError(unknown("metric", name, [*_FIXED, *_COMMON, *open_names]))

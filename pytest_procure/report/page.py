@@ -28,6 +28,7 @@ from .distribution import Curves
 from .events import Events, events
 from .facts import Fact, set_facts
 from .galleries import Gallery, gallery
+from .hints import Hint, hints
 from .operating import curves
 from .plots import Plot, Table
 from .stages import stages
@@ -41,8 +42,6 @@ T = TypeVar("T")
 
 #: Bars of a requirement, and findings of one result, that are shown: those that are not met come first.
 _BARS, _FINDINGS = 10, 6
-#: Sentences of a requirement on what would decide.
-_HINTS = 4
 #: Pictures of the whole page, in characters: it has to stay small enough for mail.
 _PICTURES = 32_000
 #: Reasons on the first screen, and the length of one: they have to leave room for the cards.
@@ -103,7 +102,7 @@ class Requirement:
     bars: list[Bar]
     more_bars: str  # what is left out of the table, in words; "" where nothing is
     remarks: list[ResultRecord]  # results that no table of findings explains
-    hints: list[tuple[list[str], str]]  # (candidates, what would decide)
+    hints: list[Hint]
     charts: list[Curves | Dots]
     tails: list[Tail]
     groups: list[tuple[str, dict[str, str]]]  # (group, candidate -> share right)
@@ -239,7 +238,7 @@ def _requirement(number: int, requirement: RequirementRecord, series: dict[str, 
         bars=bars,
         more_bars=more,
         remarks=[r for r in results if r["problem"] or _unexplained(r)],
-        hints=_hints(results),
+        hints=hints(results),
         charts=drawn,
         tails=_tails(results, series)
         if any(isinstance(chart, Curves) and chart.family.key == "latency" for chart in drawn)
@@ -295,16 +294,6 @@ def _bars(results: list[ResultRecord]) -> list[Bar]:
                 bar = bars.setdefault(bar_key(finding), Bar(finding["title"], words.asked(finding), []))
                 bar.rows.append(Row(result["candidate"], finding))
     return sorted(bars.values(), key=lambda bar: bar.rows[0].finding["source"] == "condition")
-
-
-def _hints(results: list[ResultRecord]) -> list[tuple[list[str], str]]:
-    """List what would decide, each once, with the candidates that it concerns."""
-    found: dict[str, dict[str, None]] = {}
-    for result in results:
-        for finding in result["findings"]:
-            if finding["hint"]:
-                found.setdefault(finding["hint"], {})[result["candidate"]] = None
-    return [(list(names), hint) for hint, names in found.items()][:_HINTS]
 
 
 def _unexplained(result: ResultRecord) -> bool:

@@ -37,7 +37,7 @@ def stages(requirement: RequirementRecord) -> Plot | None:
         caption="Mean time of a good answer, stage by stage. Stages are in the order in which they run.",
         height=bottom + 34,
         table=Table(
-            "Time of each stage: mean, and slowest 5 in 100 from (p95)",
+            "Each stage: mean time, slowest 5 in 100 from (p95), score and cost where it has them",
             ["Candidate", *(words.upper_first(shorten(name, 40)) for name in numbers)],
             [[shorten(name, 60), *_cells(taken, list(numbers))] for name, taken in found],
         ),
@@ -66,9 +66,11 @@ def _sentence(taken: list[StageRecord]) -> str:
 
 def _cells(taken: list[StageRecord], names: list[str]) -> list[str]:
     own = {stage["name"]: stage for stage in taken}
-    return [
-        f"{words.milliseconds(own[name]['mean_ms'])}; p95 {words.milliseconds(own[name]['p95_ms'])}"
-        if name in own
-        else "none"
-        for name in names
-    ]
+    return [_cell(own[name]) if name in own else "none" for name in names]
+
+
+def _cell(stage: StageRecord) -> str:
+    told = [words.milliseconds(stage["mean_ms"]), f"p95 {words.milliseconds(stage['p95_ms'])}"]
+    told += [f"score {words.percent(stage['score'])}"] if "score" in stage else []
+    told += [stage["cost"]] if "cost" in stage else []
+    return "; ".join(told)

@@ -15,6 +15,7 @@ EAGER, COMPILED = "vendor A, torch eager", "vendor A, torch.compile"
 def roster(monkeypatch, *, with_torch):
     """The candidates, by name."""
     found = object() if with_torch else None
+    monkeypatch.setenv("TORCHINDUCTOR_COMPILE_THREADS", "1")  # the suite sets it for its session
     monkeypatch.setattr(importlib.util, "find_spec", lambda _: found)
     made = runpy.run_path(str(FOLDER / "conftest.py"), run_name="conftest")
     return {candidate.name: candidate for candidate in made["pytest_procure_candidates"]()}

@@ -134,6 +134,21 @@ def test_speed_and_cost_of_wrong_answers_are_struck_and_decide_nothing(suite):
     assert ended.verdicts == {"test_reads[bad]": "reject"}
 
 
+def test_nothing_is_said_to_decide_a_bar_that_wrong_answers_set_aside(suite):
+    suite.offers(bad=0.5)
+    suite.tests("""
+        @pytest.mark.scenario("single_stream", count=50)
+        @pytest.mark.bar("accuracy", at_least=0.9)
+        @pytest.mark.bar("latency.p90", at_most="10 s")
+        def test_reads(procure):
+            procure.run()
+    """)
+    ended = suite.run()
+    assert "procure: bad: reject" in ended.text
+    assert "acceptance takes 100; decides nothing" in ended.text
+    assert "would decide" not in ended.text
+
+
 def test_cost_at_a_declared_rate_is_exact(suite):
     suite.offers(good=1.0)
     suite.tests("""

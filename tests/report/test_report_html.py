@@ -178,6 +178,19 @@ def test_the_first_screen_says_in_a_sentence_why_an_offer_is_not_accepted(demo, 
     assert "Why not vendor-b-int8: answers right 85.6 %, asked at least 95 %." in first
 
 
+def test_a_reason_that_is_cut_short_ends_in_one_mark(demo, render):
+    (candidate,) = [each for each in demo["candidates"] if each["name"] == "vendor-b-int8"]
+    candidate["verdict"] = "invalid"
+    for requirement in demo["requirements"]:
+        for result in requirement["results"]:
+            if result["candidate"] == "vendor-b-int8":
+                result |= {"verdict": "invalid", "sentence": "the machine was shared " * 20}
+    first = outline.read(render(demo)).all("header")[0].text
+    assert "Why not vendor-b-int8: the machine was shared" in first
+    assert "…" in first
+    assert "…." not in first
+
+
 def test_where_every_offer_is_accepted_nobody_asks_why_not(demo, render):
     for candidate in demo["candidates"]:
         candidate["verdict"] = "accept"
@@ -254,7 +267,24 @@ def test_plain_words_stand_before_percentiles(page):
 
 
 def test_undecided_bars_say_what_would_decide(everything, text_of):
-    assert "vendor-c-edge: A newly sealed run of 9,120 samples in all would decide" in text_of(everything)
+    told = "vendor-c-edge; answers right, at least 95 %: A newly sealed run of 9,120 samples"
+    assert told in text_of(everything)
+
+
+@pytest.mark.parametrize(
+    ("change", "verdict"), [({"observed_only": True}, "inconclusive"), ({"struck": True}, "reject")]
+)
+def test_nothing_is_said_to_decide_a_bar_that_decides_nothing(everything, text_of, change, verdict):
+    (result,) = [
+        result
+        for requirement in everything["requirements"]
+        for result in requirement["results"]
+        if any(finding["hint"] for finding in result["findings"])
+    ]
+    result["verdict"] = verdict
+    for finding in result["findings"]:
+        finding.update(change)
+    assert "would decide" not in text_of(everything)
 
 
 def test_everything_that_happened_is_told(everything, text_of):

@@ -172,6 +172,14 @@ def test_stages_are_told_with_their_tail(everything):
     assert row[1:] == ["80 us; p95 100 us", "200 us; p95 500 us", "30 us; p95 40 us"]
 
 
+def test_stages_are_told_with_their_scores_and_costs_where_they_have_them(everything):
+    requirement = everything["requirements"][2]
+    (run,) = [r for result in requirement["results"] for r in result["runs"] if "stages" in r]
+    run["stages"][1] |= {"score": 0.75, "cost": "0.00002 USD"}
+    row = stages(requirement).table.rows[0]
+    assert row[1:3] == ["80 us; p95 100 us", "200 us; p95 500 us; score 75 %; 0.00002 USD"]
+
+
 # -- cost
 
 
