@@ -4,9 +4,10 @@
 
 Simulates queues, lets the product's own look at a log say whether the backlog grew, and prints Markdown: the
 share of runs by load, number of requests and service times, and of these those whose declared rate is
-rejected, because the load is that sure. `inside`: one worker of this process. `endpoint`: the same behind a
-URL, where nobody knows how many serve; of one that serves all at once the load is 0, and the columns are how
-long a service takes over the traffic's length. `changing`: traffic whose rate changes, both ways.
+rejected, because the load is that sure and not two thirds were answered in time. `inside`: one worker of this
+process. `endpoint`: the same behind a URL, where nobody knows how many serve; of one that serves all at once
+the load is 0, and the columns are how long a service takes over the traffic's length. `changing`: traffic
+whose rate changes, both ways.
 
 The exit status is 1 if more of the runs at a load of 0.9 or less are said to grow than 1 % and, with few
 requests or services that vary, 5 %, or fewer than 95 % of those of 200 requests or more (endpoints: 1,000) at
@@ -135,7 +136,7 @@ def _plain(n: int, scenario: Scenario) -> Seen:
 def is_rejected(found: Seen) -> bool:
     """Whether the declared rate is rejected by a load."""
     load = found.overload
-    if load is None:
+    if load is None or not found.is_gross:
         return False
     basis = Carried(load.share, load.error, load.freedom, looks=2)
     p = carried(basis, "at least", Decimal("0.999"), Policy()).reject_p
@@ -192,8 +193,10 @@ def steady(table: Table, name: str, offer: Offer) -> None:
             cells.append(grew(made, runs))
         table.row(name, n, cells)
         sure = look is inside or servers == 1 or n >= 1_000
-        for share, rejected in cells[: len(STABLE)] if servers else cells:
+        # Runs that are hardly longer than an answer show no rate, and are said to fall behind.
+        for share, _ in cells[: len(STABLE)]:
             table.at_most(share, _SURE if sure else _ALLOWED, n)
+        for _, rejected in cells[: len(STABLE)] if servers else cells:
             table.at_most(rejected, _SURE, n)
         if 0 < servers <= 8 and n >= (200 if look is inside else 1_000) and SERVICES[kind] <= 1:
             for share, _ in cells[len(STABLE) :]:

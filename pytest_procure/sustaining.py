@@ -1,8 +1,10 @@
 """Whether a candidate carries a declared rate: by how much it answered, and by what it was asked meanwhile.
 
 answered < 99.9 %       rejected, whatever the load
-the backlog grew        all was answered, much of it when the rate was over: what it can do of the rate is
-                        one over its load, and that decides, by its standard error
+the backlog grew        all was answered, much of it when the rate was over: not accepted, and where not
+                        two thirds were answered by then, one over its load decides, by its standard error
+requests waited for     not accepted: the endpoint was never asked for more
+a connection
 it never settled        not accepted: a longer run would have shown more
 """
 
@@ -39,6 +41,8 @@ def sustained(run: Execution, answered: Measurement, policy: Policy) -> Finding:
         share = answered.estimate
         hopeless = share is not None and float(share.number) < SUSTAINED_SHARE * (1.0 - taken)
         return replace(finding, certain=hopeless)
+    if any(audit.is_capped for audit in audits):
+        return _not_accepted(finding, "requests waited for a connection; raise `connections=`")
     if any(audit.backlog_grew for audit in audits):
         return _outgrown(finding, audits, policy, taken)
     if any(audit.never_settled for audit in audits):
@@ -47,8 +51,8 @@ def sustained(run: Execution, answered: Measurement, policy: Policy) -> Finding:
 
 
 def _outgrown(finding: Finding, audits: Sequence[Audit], policy: Policy, taken: float) -> Finding:
-    """Hold the surest overload of all launches against the candidate; an unknown load rejects nobody."""
-    grown = [audit.candidate.overload for audit in audits if audit.backlog_grew]
+    """Hold the surest overload of all launches against the candidate; none but a gross one rejects."""
+    grown = [audit.candidate.overload for audit in audits if audit.backlog_grew and audit.candidate.is_gross]
     load = max((load for load in grown if load is not None), key=lambda load: load.excess, default=None)
     if load is None:
         return _not_accepted(finding, _GREW)
@@ -56,7 +60,7 @@ def _outgrown(finding: Finding, audits: Sequence[Audit], policy: Policy, taken: 
     basis = Carried(load.share, load.error, load.freedom, _LOOKS * len(audits))
     measured = replace(finding.measurement, metric=_CARRIED, estimate=can, basis=basis)
     found = find(replace(finding.bar, metric=_CARRIED), measured, policy)
-    why = f"{_GREW}: it was asked {load.share:.0%} of what it can do"
+    why = f"{_GREW}: it was asked {load.share:.0%} of what it did while requests waited"
     certain = load.given_back(taken).is_surely_too_much
     return replace(found, decision=replace(found.decision, accept=False, blocked=why), certain=certain)
 

@@ -31,14 +31,15 @@ CALM = Seen(
     slower_share=None,
     never_settled=False,
 )
-QUEUEING = replace(CALM, waiting_first_third=10.0, waiting_last_third=90.0)
+QUEUEING = replace(CALM, backlog=100, waiting_first_third=10.0, waiting_last_third=90.0)
 SURE, PERHAPS = Load(2.0, 0.05, 19), Load(1.1, 0.08, 19)
 
 
-def launch(seen, *, run_delay=0.0):
+def launch(seen, *, run_delay=0.0, is_capped=False):
     audit = SimpleNamespace(
         candidate=seen,
         backlog_grew=seen.backlog_grew(3.0),
+        is_capped=is_capped,
         never_settled=seen.never_settled,
         run_delay_share=run_delay,
     )
@@ -62,13 +63,25 @@ def test_an_overload_that_is_sure_is_rejected_although_all_is_answered():
     said = wording.sentence(finding)
     assert said.startswith("what it can do of the declared rate: 50 % (likely range 47.9")
     assert said.endswith(
-        "asked: at least 99.9 %; the backlog grew all the while: it was asked 200% of what it can do"
+        "asked: at least 99.9 %; the backlog grew all the while: it was asked 200% of what it did while "
+        "requests waited"
     )
     assert "Student t lower bound of what the candidate can do" in wording.rule(finding, Policy())
 
 
 def test_an_overload_by_one_standard_error_is_not_decided():
     assert verdict(found(launch(replace(QUEUEING, load=PERHAPS)))) is Verdict.INCONCLUSIVE
+
+
+def test_an_overload_that_was_mostly_answered_in_time_is_not_decided():
+    spell = launch(replace(QUEUEING, backlog=40, load=SURE))
+    assert verdict(found(spell)) is Verdict.INCONCLUSIVE
+
+
+def test_a_queue_for_the_harness_own_connections_is_not_decided():
+    capped = found(launch(replace(QUEUEING, load=SURE), is_capped=True))
+    assert verdict(capped) is Verdict.INCONCLUSIVE
+    assert "raise `connections=`" in wording.sentence(capped)
 
 
 def test_a_backlog_under_a_load_that_nobody_knows_is_not_decided():

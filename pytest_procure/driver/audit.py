@@ -92,6 +92,11 @@ class Audit:
         return self.candidate.backlog_grew(self.limits.backlog_growth)
 
     @property
+    def is_capped(self) -> bool:
+        """Whether it was the harness's own limit that let requests wait."""
+        return False
+
+    @property
     def never_settled(self) -> bool:
         """Whether a run at a declared rate was slower and slower to its end."""
         return self.candidate.rate_is_declared and self.candidate.never_settled

@@ -21,6 +21,8 @@ _CUT = 0.4
 _SLOWER, _STANDARD_ERRORS = 1.1, 4.0
 _BATCHES = 10  # of each third, for its standard error
 _FEWEST = 100  # requests, below which thirds say nothing
+#: An overload of which not two thirds were answered by its end is rejected; less of one is not accepted.
+_GROSS = 1.5
 _AT_A_TIME = 1 << 16  # of ten million requests each column counts
 
 
@@ -64,6 +66,16 @@ class Seen:
         unknown = self.load is None
         at_end = self.load_at_end is not None and self.load_at_end.is_surely_too_much
         return too_much or (last > growth * first and (unknown or at_end))
+
+    @property
+    def is_gross(self) -> bool:
+        """Whether so much was left when the last request became due that no spell at the end explains it.
+
+        A load is known from the time in which many waited, which may be a small part of the run; and services
+        that are alike for a while look like a load for as long. What was answered in all the time is neither.
+        """
+        answered = self.offered - self.backlog + self.at_once
+        return self.offered >= _GROSS * answered
 
     @property
     def overload(self) -> Load | None:

@@ -30,6 +30,9 @@ def gpu_memory_peak(what: Metric, run: Execution) -> Measurement:
         if silent is not None:
             why = silent.lost or silent.untold.get("memory", "the driver did not answer")
             return unmeasurable(what, f"{silent.called} does not tell its memory: {why}")
+        elsewhere = next((gpu for gpu in gpus if gpu.shows_nobody), None)
+        if elsewhere is not None:
+            return unmeasurable(what, f"no process of the candidate was seen on {elsewhere.called}")
         peaks.append(sum(gpu.memory_peak or 0 for gpu in gpus))
     looks = sum(gpu.looks for gpus in looked for gpu in gpus)
     most = Quantity(round(Decimal(max(peaks)) / _GB, 9), "GB")

@@ -32,6 +32,9 @@ _LOOKS_A_LIST = 10
 _SM, _HOTTEST = 1, 0  # NVML_CLOCK_SM, NVML_TEMPERATURE_GPU
 
 
+_NOBODY = "the driver lists no process of the candidate either"
+
+
 @dataclass(frozen=True, slots=True)
 class GpuSeen:
     """What was seen of one GPU in the window. None is what the driver does not tell; `untold` says why."""
@@ -65,6 +68,11 @@ class GpuSeen:
     def memory_is_shared(self) -> bool:
         """Whether memory in use may be another's than the candidate's, for all that is known."""
         return bool(self.foreign or self.unknown or self.untold.keys() & {"processes", "others", "reserved"})
+
+    @property
+    def shows_nobody(self) -> bool:
+        """Whether all who use it are listed, and nobody of the candidate's is among them."""
+        return not (self.foreign or self.unknown) and self.untold.get("others") == _NOBODY
 
     @property
     def fault(self) -> str:
@@ -199,7 +207,7 @@ class GpuProbe:
         """Say why who else was there is not shown where the list was told, and shows nobody of ours."""
         if self._seen.most["ours"] or "processes" in self._seen.untold:
             return {}
-        return {"others": "the driver lists no process of the candidate either"}
+        return {"others": _NOBODY}
 
     def _look(self, *, listing: bool) -> None:
         if self._seen.lost:

@@ -130,6 +130,14 @@ def test_whatever_the_endpoint_reports_tokens_are_eight(mock, behaviour, reporte
     assert all("reports 2.00 times the output tokens that the buyer counts (160 for 80)" in n for n in notes)
 
 
+def test_twice_the_bill_for_a_word_is_told(mock):
+    """One token more than the buyer counts ends a text, but not each word of one."""
+    mock.behave(tokens=1, usage_factor=2.0)
+    run, _ = asked(mock, "single_stream", count=10, endpoint=mock.endpoint(count_tokens=words))
+    (note,) = [note for note in run.audit.candidate_notes() if "output tokens" in note]
+    assert "reports 2.00 times the output tokens that the buyer counts (20 for 10)" in note
+
+
 def test_time_outs_are_in_the_percentiles_and_free_their_user(mock):
     mock.behave(ttft_ms=10, tokens=2, hang_every=10)
     run, execution = asked(mock, concurrency=4, count=100, timeout="1 s")

@@ -66,15 +66,60 @@ def test_a_queue_that_keeps_up_has_no_load_that_could_be_too_much():
     assert not grew(served(every(10, 200), [9 * MS] * 200))
 
 
-@pytest.mark.parametrize("service_ms", [50, 1000, 2000, 6000])
-def test_what_is_served_all_at_once_is_no_backlog_however_long_it_takes(service_ms):
-    """More and more are under way until the first is answered: half of the run, all of it, ..."""
+@pytest.mark.parametrize("service_ms", [50, 500, 1000])
+def test_what_is_served_all_at_once_is_no_backlog_if_it_takes_up_to_half_of_the_run(service_ms):
+    """More and more are under way until the first is answered."""
     scheduled = every(10, 200)
     log = log_of(scheduled, scheduled + service_ms * MS)
     found = looked(log)
     assert found.load is None
     assert found.waiting_first_third == pytest.approx(found.waiting_last_third)
     assert not grew(log)
+
+
+@pytest.mark.parametrize("service_ms", [1600, 2000, 6000])
+def test_a_run_that_is_hardly_longer_than_an_answer_shows_no_rate(service_ms):
+    scheduled = every(10, 200)
+    found = looked(log_of(scheduled, scheduled + service_ms * MS))
+    assert found.load is None
+    assert found.backlog_grew(Limits().backlog_growth)
+
+
+def shared(scheduled, service_ms):
+    """Side by side, each at one over their number of the speed that one alone has: (n,) ends in ns."""
+    left, ends, now = {}, np.zeros(len(scheduled)), 0.0
+    for query, due in enumerate([*scheduled.tolist(), np.inf]):
+        while left:
+            first = min(left, key=left.get)
+            end = now + left[first] * len(left)
+            if end > due:
+                break
+            left = {each: work - left[first] for each, work in left.items() if each != first}
+            ends[first] = now = end
+        if query < len(scheduled):
+            left = {each: work - (due - now) / len(left) for each, work in left.items()}
+            left[query], now = service_ms * MS, float(due)
+    return ends
+
+
+def the_last_first(scheduled, service_ms):
+    """Whoever came last is served next: (n,) ends in ns."""
+    ends, waiting, now, query = np.zeros(len(scheduled)), [], 0, 0
+    while waiting or query < len(scheduled):
+        while query < len(scheduled) and (not waiting or scheduled[query] <= now):
+            now = max(now, int(scheduled[query]))
+            waiting.append(query)
+            query += 1
+        now += service_ms * MS
+        ends[waiting.pop()] = now
+    return ends
+
+
+@pytest.mark.parametrize("order", [shared, the_last_first])
+@pytest.mark.parametrize(("service_ms", "falls_behind"), [(8, False), (20, True), (30, True)])
+def test_an_overload_is_seen_in_whatever_order_it_is_served(order, service_ms, falls_behind):
+    scheduled = every(10, 300)
+    assert grew(log_of(scheduled, order(scheduled, service_ms))) is falls_behind
 
 
 def test_services_that_vary_much_are_no_backlog_by_chance():

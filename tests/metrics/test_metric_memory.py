@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from pytest_procure.metrics.measurement import Exact, Interval
+from pytest_procure.metrics.measurement import Exact, Interval, Unmeasurable
 from pytest_procure.metrics.memory import gpu_memory_peak
 from pytest_procure.metrics.metric import GPU_MEMORY
 from pytest_procure.telemetry.gpu import GpuSeen
@@ -60,3 +60,8 @@ def test_memory_that_may_be_anothers_is_at_most_what_was_seen(shared):
 
 def test_memory_beside_candidates_to_compare_with_is_at_most_what_was_seen():
     assert measured(ALONE, blocks=True) == Interval(Decimal(20), Decimal(0), Decimal(20))
+
+
+def test_memory_of_a_gpu_on_which_nobody_of_the_candidate_was_seen_is_not_its_memory():
+    basis = measured(replace(ALONE, untold={"others": "the driver lists no process of the candidate either"}))
+    assert basis == Unmeasurable("no process of the candidate was seen on GPU 0 (H200)")

@@ -30,6 +30,7 @@ LOG_FLOOD = 16 << 20
 #: Tokens that the endpoint reports over those that the buyer counts: a tokenizer of another version may
 #: differ by a hundredth or two.
 REPORTED_MORE = 1.05
+_OF_SOME_LENGTH = 8  # tokens
 #: Fewer looks at the loop than this have no 1 in 100.
 _LEAST_LOOKS = 100
 
@@ -146,6 +147,11 @@ class EndpointAudit(Audit):
         return told
 
     @property
+    def is_capped(self) -> bool:
+        """Whether requests waited because all connections were in use."""
+        return self.candidate.rate_is_declared and self.pinned_share > PINNED_SHARE
+
+    @property
     def _overcharged(self) -> bool:
         return (self.reported_tokens or 0) > REPORTED_MORE * (self.counted_tokens or math.inf)
 
@@ -207,7 +213,8 @@ def endpoint_audit(  # noqa: PLR0913 - what was seen on all sides of the window
 def _tokens(log: RequestLog) -> tuple[int | None, int | None]:
     """Sum the output tokens of answers that both the endpoint and the buyer have counted, each way.
 
-    The token that ends a text is left out: llama.cpp and transformers count it, and nobody sees it.
+    The token that ends a text is left out: llama.cpp and transformers count it, and nobody sees it. Of short
+    texts it is not, or twice the bill for a word would go unseen.
     """
     if log.wire is None or log.output_tokens is None:
         return None, None
@@ -215,7 +222,8 @@ def _tokens(log: RequestLog) -> tuple[int | None, int | None]:
     if not both.any():
         return None, None
     reported, counted = log.output_tokens[both], log.wire.counted[both]
-    return int(np.where(reported == counted + 1, counted, reported).sum()), int(counted.sum())
+    ends = (reported == counted + 1) & (counted >= _OF_SOME_LENGTH)
+    return int(np.where(ends, counted, reported).sum()), int(counted.sum())
 
 
 def _sent(log: RequestLog, plan: Plan) -> Arrivals | None:

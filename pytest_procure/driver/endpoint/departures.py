@@ -26,6 +26,8 @@ from pytest_procure.scenarios import Scenario, is_steady
 _AT_ONCE, _HICCUP_S = 8, 0.05
 #: Requests of which a few take very long differ from third to third by chance, but not by so many errors.
 _APART = 3.0
+#: More are under way by chance as arrivals are, by not so many standard errors of their number.
+_ERRORS = 2.1
 #: Of fewer intervals there is no standard error worth the name.
 _FEWEST = 5
 #: Means of so many stretches of a run give the standard error, because intervals may come in rows.
@@ -67,14 +69,35 @@ def seen_of_endpoint(seen: Seen, log: RequestLog, scenario: Scenario, rate: floa
     )
     if is_steady(scenario):
         seen = replace(seen, waiting_first_third=first, waiting_last_third=last)
-    seen = replace(seen, at_once=max(at_once, math.ceil(_APART * math.hypot(before, after))))
-    if not scenario.rate_is_declared or last - first <= max(seen.at_once, first):
-        return seen
+    apart = max(at_once, math.ceil(_APART * math.hypot(before, after)))
+    if not scenario.rate_is_declared or last - first <= max(apart, first):
+        return _by_count(seen, log, third) if is_steady(scenario) else replace(seen, at_once=apart)
+    seen = replace(seen, at_once=apart)
     return replace(
         seen,
         load=_load(log, scenario, due, at_once, 0),
         load_at_end=_load(log, scenario, due, at_once, int(log.scheduled[due - third])),
     )
+
+
+def _by_count(seen: Seen, log: RequestLog, third: int) -> Seen:
+    """Count who is under way where requests of all thirds take as long.
+
+    So it is where nobody waits for another, and where those who wait are not served in the order in which
+    they came: side by side, or the last first. If more and more are under way from the middle to the end, by
+    more than chance, an overload is hidden so, or the run is too short to show that there is none: most
+    answers take longer than half of it.
+    """
+    ended = log.completed[log.completed >= 0]
+    ended.sort()
+    scheduled = log.scheduled[: seen.offered]
+    under_way = _under_way(scheduled, ended, scheduled)
+    half = seen.offered // 2
+    growth = int(under_way[-1]) - int(under_way[half])
+    if growth <= seen.at_once + _ERRORS * math.sqrt(half):
+        return seen
+    first, last = float(under_way[:third].mean()), float(under_way[-third:].mean())
+    return replace(seen, waiting_first_third=first, waiting_last_third=last)
 
 
 def _under_way_by_little(log: RequestLog, rate: float, begin: int, end: int) -> tuple[float, float]:
