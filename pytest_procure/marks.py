@@ -33,14 +33,23 @@ class Declared:
 
 
 def check_names(item: pytest.Item) -> None:
-    """Refuse a mark that nobody has registered and whose name is nearly one of ours."""
+    """Refuse a mark that nobody has registered: on a requirement it is a bar or a scenario that was mistyped.
+
+    pytest itself only warns of it.
+    """
     registered = {
         str(line).partition(":")[0].partition("(")[0].strip() for line in item.config.getini("markers")
     }
     for mark in item.iter_markers():
-        near = difflib.get_close_matches(mark.name, _OURS, n=1, cutoff=0.8)
-        if mark.name not in registered and near:
-            raise _wrong(item, mark.name, f"there is no such mark; did you mean `{near[0]}`?")
+        if mark.name in registered:
+            continue
+        near = difflib.get_close_matches(mark.name.lower(), _OURS, n=1)
+        meant = f"did you mean `{near[0]}`?" if near else f"expected one of {', '.join(_OURS)};"
+        raise _wrong(
+            item,
+            mark.name,
+            f"there is no such mark; {meant} a mark of your own has to be registered under `markers`",
+        )
 
 
 def declared(item: pytest.Item) -> Declared:

@@ -74,6 +74,7 @@ class Session:
         self.gate = Gate(award="any" if config.getoption("procure_award") == "any" else "all")
         self._own_source = Source("the suite's own", _own_dataset)
         self.problems: list[str] = []
+        self._asked: dict[str, list[str]] = {}  # candidates, by test as it stands in its file
         self.started = now()
         self.lines: list[str] = []  # for the terminal
         worker_input: dict[str, Any] | None = getattr(config, "workerinput", None)
@@ -95,6 +96,7 @@ class Session:
         if "_procure_offer" in metafunc.fixturenames:
             offers = self._asked_of(metafunc, self._offers(metafunc))
             names = [offer.candidate.name for offer in offers]
+            self._asked[metafunc.definition.nodeid] = names
             metafunc.parametrize("_procure_offer", offers, indirect=True, scope="session", ids=names)
         if "_procure_slice" in metafunc.fixturenames:
             asked = []
@@ -170,6 +172,7 @@ class Session:
                 self._misplaced(item)
             else:
                 self._declare(item, offer, selected)
+        self._expect_the_others(selected)
         self.held.compare(policy_alone(self.config), self.gate.award)
         self.problems += self.held.problems
         if self.gate.expected and self.worker_count > (devices := max(1, len(gpus()[0]))):
@@ -188,6 +191,19 @@ class Session:
             items[:] = [item for item in items if item not in unselected]
             self.config.hook.pytest_deselected(items=unselected)
         self._write_register()
+
+    def _expect_the_others(self, selected: Sequence[str] | None) -> None:
+        """Expect each requirement of every offer, also where the command names the test of one alone."""
+        for each in list(self.gate.expected.values()):
+            for name in self._asked.get(each.test.partition("[")[0], ()):
+                known = {(other.id, other.candidate) for other in self.gate.expected.values()}
+                if (each.id, name) in known or (selected and name not in selected):
+                    continue
+                test = each.test.replace(f"[{each.candidate}", f"[{name}")
+                if test in self.gate.expected:  # pytest writes other names than ASCII in a way of its own
+                    test = f"{each.test} of {name}"
+                self.gate.expect([replace(each, test=test, candidate=name)], {})
+                self.gate.deselected.add(test)
 
     def _misplaced(self, item: pytest.Item) -> None:
         """Refuse our marks on a test below our candidates that does not use `procure`."""

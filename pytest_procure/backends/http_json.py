@@ -15,7 +15,7 @@ from pytest_procure.errors import DataError, DeclarationError
 from .endpoints.loaded import LoadedHttp, checked_sending
 from .endpoints.target import (
     SAMPLE,
-    check_key_field,
+    check_key,
     check_url,
     checked_headers,
     parse_url,
@@ -64,7 +64,7 @@ class HttpJson:
         if not all(isinstance(step, (str, int)) and not isinstance(step, bool) for step in self.output):
             raise DeclarationError(f"`output={self.output!r}` of {what}; expected names and places")
         refuse_literal_keys(self.template, what=f"`template` of {what}")
-        check_key_field(self.key_header, what=what)
+        check_key(self.key_env, self.key_header, what=what)
         checked_headers(dict(self.headers), what=what)
         self._sending()
 

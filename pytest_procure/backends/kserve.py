@@ -24,7 +24,7 @@ from .endpoints.failure import line
 from .endpoints.loaded import LoadedHttp, checked_sending, connection_to, fields_of
 from .endpoints.target import (
     Target,
-    check_key_field,
+    check_key,
     check_url,
     checked_headers,
     parse_url,
@@ -85,7 +85,7 @@ class KServeV2:
         if self.binary not in {True, False, None}:
             raise DeclarationError(f"`binary={self.binary!r}` of {_WHAT}; expected True, False or None")
         decoder(self.decode)
-        check_key_field(self.key_header, what=_WHAT)
+        check_key(self.key_env, self.key_header, what=_WHAT)
         checked_headers(dict(self.headers), what=_WHAT)
         self._sending()
 

@@ -13,7 +13,7 @@ from pytest_procure.errors import DataError, DeclarationError, ProvisionError, u
 from . import chat
 from .endpoints.loaded import LoadedHttp, checked_sending
 from .endpoints.target import (
-    check_key_field,
+    check_key,
     check_url,
     checked_headers,
     parse_url,
@@ -80,7 +80,7 @@ class OpenAIEndpoint:
         except (TypeError, ValueError) as error:
             raise DeclarationError(f"`options` of {what} are no plain JSON data: {error}") from None
         refuse_literal_keys(self.options, what=f"`options` of {what}")
-        check_key_field(self.key_header, what=what)
+        check_key(self.key_env, self.key_header, what=what)
         checked_headers(dict(self.headers), what=what)
         self._sending()
 

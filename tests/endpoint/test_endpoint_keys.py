@@ -26,6 +26,14 @@ ALL = pytest.mark.parametrize("declare", [openai, kserve, http_json])
 
 
 @ALL
+def test_a_key_in_place_of_its_variables_name_is_refused_and_not_quoted(declare):
+    with pytest.raises(DeclarationError) as refusal:
+        declare(key_env=WRITTEN)
+    assert "expected the name of the one that holds the key, as in key_env='VENDOR_KEY'" in str(refusal.value)
+    assert WRITTEN not in str(refusal.value)
+
+
+@ALL
 @pytest.mark.parametrize(
     "field", ["X-Api-Key", "Ocp-Apim-Subscription-Key", "X-Auth-Token", "Cookie", "apikey"]
 )

@@ -27,6 +27,23 @@ def test_all_candidates_that_meet_their_bars_end_with_0(suite):
     assert outcome(ended)["sentence"] == "good is accepted; better is accepted."
 
 
+def test_an_offer_that_the_command_leaves_out_by_the_name_of_a_test_is_not_tested(suite):
+    suite.offers(good=1.0, other=1.0)
+    suite.tests(READS)
+    ended = suite.run("--procure-report", "test_it.py::test_reads[good]")
+    assert ended.status == 1
+    assert outcome(ended)["reasons"] == ["other: not accepted, because it is not fully tested"]
+    (requirement,) = ended.record["requirements"]
+    assert requirement["results"][1]["sentence"] == "Not tested: it was deselected"
+
+
+def test_who_chooses_an_offer_by_its_name_is_told_of_that_one(suite):
+    suite.offers(good=1.0, other=1.0)
+    suite.tests(READS)
+    ended = suite.run("--procure-report", "--procure-candidate", "good", "test_it.py::test_reads[good]")
+    assert ended.status == 0
+
+
 def test_one_candidate_that_does_not_ends_with_1(suite):
     suite.offers(good=1.0, bad=0.5)
     suite.tests(READS)

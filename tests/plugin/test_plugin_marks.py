@@ -55,6 +55,25 @@ def test_a_bar_that_cannot_be_meant_is_told_in_one_line(suite, mark, said):
 @pytest.mark.parametrize(
     ("mark", "said"),
     [
+        ('Bar("accuracy", at_least=0.9)', "did you mean `bar`?"),
+        ('brr("accuracy", at_least=0.9)', "did you mean `bar`?"),
+        ('limit("accuracy", at_least=0.9)', "expected one of scenario, bar, dataset_slice, mlperf_context"),
+        ("scene('server', qps=200, duration='2 s')", "there is no such mark"),
+        ("load('server', qps=200, duration='2 s')", "there is no such mark"),
+        ("slice(n=10)", "a mark of your own has to be registered under `markers`"),
+    ],
+)
+def test_a_mark_that_nobody_registered_is_no_requirement_lost(suite, mark, said):
+    marked(suite, mark)
+    told = suite.mistake("-W", "ignore")
+    name = mark.partition("(")[0]
+    assert told.startswith(f"mark `{name}` on test_it.py::test_peak: there is no such mark; ")
+    assert said in told
+
+
+@pytest.mark.parametrize(
+    ("mark", "said"),
+    [
         ("scenario('sever', qps=40)", "unknown scenario `sever`; did you mean `server`?"),
         ("scenario()", "expected one name, as in"),
         ("scenario(40)", "expected one of burst, closed_loop, multi_stream, offline"),

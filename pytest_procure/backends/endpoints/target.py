@@ -22,6 +22,7 @@ OPEN_PORT = ":{port}"
 #: Stands for the sample in the template of a request's JSON.
 SAMPLE = "$sample"
 _PORTS = {"http": 80, "https": 443}
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110, a field name
 _KEY_FIELD = re.compile(r"(?i)(?:.*[-_.])?(?:api-?key|key|token|auth|secret|password|credential|cookie)")
 _NOT_OURS = {"host", "content-length", "transfer-encoding", "connection", "accept-encoding", "authorization"}
@@ -143,10 +144,18 @@ def checked_headers(headers: dict[str, str], *, what: str) -> tuple[tuple[str, s
     return tuple(headers.items())
 
 
-def check_key_field(name: str, *, what: str) -> None:
-    """Check the header field that a key goes into. Raises `DeclarationError`."""
-    if not isinstance(name, str) or name.lower() != "authorization":
-        checked_headers({name: ""}, what=what)
+def check_key(variable: str, field: str, *, what: str) -> None:
+    """Check the name of the variable that holds a key, and of the header field that it goes into.
+
+    Raises `DeclarationError`, which never quotes the variable's name: somebody may have put the key there.
+    """
+    if not isinstance(variable, str) or (variable and not _VARIABLE.fullmatch(variable)):
+        raise DeclarationError(
+            f"`key_env` of {what} names no environment variable; expected the name of the one that holds the "
+            "key, as in key_env='VENDOR_KEY', not the key"
+        )
+    if not isinstance(field, str) or field.lower() != "authorization":
+        checked_headers({field: ""}, what=what)
 
 
 def refuse_literal_keys(data: Any, *, what: str) -> None:
