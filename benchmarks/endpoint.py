@@ -1,6 +1,6 @@
 """How far the endpoint driver's times are from the truth, and how many requests a second it can make.
 
-    python benchmarks/endpoint.py [PAIRS]
+    python benchmarks/endpoint.py [PAIRS] [rate|times]
 
 Against the mock endpoint, whose log is the truth, in turns with a bare floor client (`floor_client.py`): the
 least that Python can do. Printed are medians over pairs that alternate, and medians of their ratios.
@@ -162,15 +162,17 @@ def compared(
             )
 
 
-def main(pairs: int = 11) -> None:
+def main(pairs: int = 11, only: str = "") -> None:
     """Print a line for each figure."""
     mock = Mock()
     try:
-        compared(mock, pairs, RATES, (floor_rate, our_rate), instant=True)
-        compared(mock, pairs, STREAMS, (floor_errors, our_errors), ttft_ms=50.0, itl_ms=10.0, tokens=32)
+        if only != "times":
+            compared(mock, pairs, RATES, (floor_rate, our_rate), instant=True)
+        if only != "rate":
+            compared(mock, pairs, STREAMS, (floor_errors, our_errors), ttft_ms=50.0, itl_ms=10.0, tokens=32)
     finally:
         mock.process.terminate()
 
 
 if __name__ == "__main__":
-    main(*map(int, sys.argv[1:]))
+    main(*map(int, sys.argv[1:2]), *sys.argv[2:3])
