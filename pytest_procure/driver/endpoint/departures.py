@@ -70,9 +70,11 @@ def seen_of_endpoint(seen: Seen, log: RequestLog, scenario: Scenario, rate: floa
     if is_steady(scenario):
         seen = replace(seen, waiting_first_third=first, waiting_last_third=last)
     apart = max(at_once, math.ceil(_APART * math.hypot(before, after)))
-    if not scenario.rate_is_declared or last - first <= max(apart, first):
-        return _by_count(seen, log, third) if is_steady(scenario) else replace(seen, at_once=apart)
+    if scenario.rate_is_declared and is_steady(scenario) and last - first <= max(apart, first):
+        return _by_count(seen, log, third)
     seen = replace(seen, at_once=apart)
+    if not scenario.rate_is_declared or last - first <= max(apart, first):
+        return seen
     return replace(
         seen,
         load=_load(log, scenario, due, at_once, 0),
@@ -91,12 +93,14 @@ def _by_count(seen: Seen, log: RequestLog, third: int) -> Seen:
     ended = log.completed[log.completed >= 0]
     ended.sort()
     scheduled = log.scheduled[: seen.offered]
-    under_way = _under_way(scheduled, ended, scheduled)
     half = seen.offered // 2
-    growth = int(under_way[-1]) - int(under_way[half])
+    before, after = _under_way(scheduled, ended, scheduled[[half, -1]])
+    growth = int(after) - int(before)
     if growth <= seen.at_once + _ERRORS * math.sqrt(half):
         return seen
-    first, last = float(under_way[:third].mean()), float(under_way[-third:].mean())
+    first, last = (
+        float(_under_way(scheduled, ended, times).mean()) for times in (scheduled[:third], scheduled[-third:])
+    )
     return replace(seen, waiting_first_third=first, waiting_last_third=last)
 
 
