@@ -194,11 +194,12 @@ class Session:
 
     def _expect_the_others(self, selected: Sequence[str] | None) -> None:
         """Expect each requirement of every offer, also where the command names the test of one alone."""
+        known = {(each.id, each.candidate) for each in self.gate.expected.values()}
         for each in list(self.gate.expected.values()):
             for name in self._asked.get(each.test.partition("[")[0], ()):
-                known = {(other.id, other.candidate) for other in self.gate.expected.values()}
                 if (each.id, name) in known or (selected and name not in selected):
                     continue
+                known.add((each.id, name))
                 test = each.test.replace(f"[{each.candidate}", f"[{name}")
                 if test in self.gate.expected:  # pytest writes other names than ASCII in a way of its own
                     test = f"{each.test} of {name}"
