@@ -8,6 +8,8 @@ least that Python can do. Printed are medians over pairs that alternate, and med
 ttft, itl, e2e   streams of 32 tokens, TTFT 50 ms, 10 ms between tokens: mean of reported minus the log, ms
 rate             answers of one token, at once, not streamed: requests a second, one load process
 cpu              of the same runs: us of processor time a request; on a shared machine the steadier figure
+rate, prepared   the same of one prepared answer and no log, where a server does less than any of use can
+cpu, prepared
 
 The mock is quicker with uvloop, where that is installed; the driver does not use it. Other tools are run by
 `peers.py`.
@@ -142,6 +144,7 @@ def compared(
     pairs: int,
     cases: dict[int, int],
     both: tuple[Callable[[Mock, int, int], Errors], Callable[[Mock, int, int], Errors]],
+    note: str = "",
     **behaviour: Any,
 ) -> None:
     """Run both in turns, first the one, then the other; print medians."""
@@ -155,7 +158,7 @@ def compared(
             base, own = ([each[name] for each in result] for result in results)
             ratios = sorted(b / a for a, b in zip(base, own, strict=True))
             print(
-                f"{name:>5} at {concurrency:>3}: floor {statistics.median(base):9.3f}  "
+                f"{name + note:>14} at {concurrency:>3}: floor {statistics.median(base):9.3f}  "
                 f"ours {statistics.median(own):9.3f}  ratio {statistics.median(ratios):5.2f} "
                 f"(half of the pairs: {ratios[len(ratios) // 4]:.2f} to {ratios[-1 - len(ratios) // 4]:.2f})",
                 flush=True,
@@ -167,7 +170,9 @@ def main(pairs: int = 11, only: str = "") -> None:
     mock = Mock()
     try:
         if only != "times":
-            compared(mock, pairs, RATES, (floor_rate, our_rate), instant=True)
+            rates = (floor_rate, our_rate)
+            compared(mock, pairs, RATES, rates, tokens=1)
+            compared(mock, pairs, RATES, rates, ", prepared", instant=True)
         if only != "rate":
             compared(mock, pairs, STREAMS, (floor_errors, our_errors), ttft_ms=50.0, itl_ms=10.0, tokens=32)
     finally:
