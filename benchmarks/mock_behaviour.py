@@ -69,6 +69,7 @@ class Behaviour:
     slots: int = 0  # served side by side; the others wait in turn
     stall_at_s: float = 0.0  # from the first request on
     stall_s: float = 0.0  # nothing is read or written for so long
+    ends_after: int = 0  # the server ends for good when it is asked once more than so often
     instant: bool = False  # one prepared answer and no log: for the highest rate
     model: str = "mock"
 
