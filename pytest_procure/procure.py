@@ -82,6 +82,7 @@ class Procure(Named):
         self._folder = folder  # where the relative path of a trace starts
         self._journals = journals  # a journal for each run of the driver
         self._marked = scenario
+        self._reached: list[Provisioned] = []  # somebody was there, so from then on it is their own doing
         self._scores: dict[tuple[int, str], tuple[RequestLog, NDArray[np.float64]]] = {}
         self.scenario = _served(case.candidate, scenario)
 
@@ -108,7 +109,7 @@ class Procure(Named):
         mine = self._backend
         on = self._usable(mine if backend is None else provisioned(backend, mine.base, mine.isolation))
         try:
-            self._begin()
+            self._begin(on)
             if not own and self._references:
                 return self._compared()
             with self._alone_on(on.device):
@@ -165,7 +166,7 @@ class Procure(Named):
             execution = self._execution(self._case.candidate, served, runs, energy)
             return self._added(execution, declared=False)
 
-        self._begin()
+        self._begin(self._backend)
         with self._alone_on(self._backend.device):
             sweep = Sweep(self._case, self._short, self.scenario, judged, "rate")
             found = find(self._case, sweep, self.scenario, asked, confirmed)
@@ -190,7 +191,7 @@ class Procure(Named):
         loads, by = loads_of(rates, concurrency)
         length = duration(short, what="short")
         sweep = Sweep(self._case, self._short, self.scenario, bars_of(bars, self._case.bars), by)
-        self._begin()
+        self._begin(self._backend)
         with self._alone_on(self._backend.device):
             for load in loads:
                 sweep.probe(load, length, "sweep")
@@ -297,6 +298,8 @@ class Procure(Named):
                     self._hold.look_at_other(other.name, other.describe(), told)
             for device in sorted({backend.device for backend in backends.values()}):
                 loaded.enter_context(self._alone_on(device))
+            for offer in self._references:
+                _reached(offer.candidate.name, backends[offer.candidate.name])
             scenarios = {each: _served(candidates[each], self._marked) for each in candidates}
             runs = interleaved(backends, self._slice, scenarios, self._drive)
         for beside in sorted(set(backends) - {name}):
@@ -311,8 +314,16 @@ class Procure(Named):
     def _alone_on(self, device: str) -> AbstractContextManager[None]:
         return device_lock(device, timeout=_LOCK_SECONDS, waiting=self._waiting)
 
-    def _begin(self) -> None:
-        """Write the run into the ledger, where there is one, before its first request."""
+    def _begin(self, on: Provisioned) -> None:
+        """See once that somebody is there, then write the run into the ledger, where there is one.
+
+        In this order: nothing is asked of an offer that nobody serves, so that is no run. Raises
+        `ProvisionError`.
+        """
+        if on not in self._reached:
+            with self._alone_on(on.device):
+                on.reach()
+            self._reached.append(on)
         if self._hold is not None:
             self._case.policy = self._hold.begin(self._case.policy)
 
@@ -397,6 +408,14 @@ def _with_readings(run: Run, instruments: Instruments) -> Run:
     if instruments.gpus or instruments.unseen:
         seen = replace(seen, gpus=instruments.seen(), gpus_unseen=instruments.unseen)
     return replace(run, audit=seen, conditions=conditions)
+
+
+def _reached(name: str, backend: Provisioned) -> None:
+    """See that a candidate that others are compared with is there. Raises `ProvisionError` that names it."""
+    try:
+        backend.reach()
+    except ProvisionError as error:
+        raise ProvisionError(f"candidate `{name}`: {error}") from None
 
 
 def _served(candidate: Candidate, scenario: Scenario) -> Scenario:
