@@ -41,6 +41,7 @@ class Behaviour:
     usage_factor: float = 1.0  # reported output tokens over true ones
     cached: int = 0  # input tokens that are reported as cached
     finish: bool = True  # whether a finish_reason is given
+    cut_every: int = 0  # ... which is "length", the limit of tokens
     done: bool = True  # whether the end mark is sent
     eol: str = "\n"
     comment: bool = False  # a comment before each event

@@ -223,3 +223,11 @@ def test_a_name_that_does_not_exist_is_told_in_a_sentence(mock):
     endpoint = OpenAIEndpoint("http://nowhere.invalid/v1", model="m").load(None)
     with pytest.raises(ProvisionError, match=r"the host nowhere\.invalid cannot be found"):
         mock.run(qps=100, count=5, endpoint=endpoint)
+
+
+def test_answers_are_counted_by_what_ended_them_and_errors_are_those_of_failures(mock):
+    mock.behave(cut_every=4, error_every=5)
+    run = mock.run(qps=100, count=40, endpoint=mock.endpoint(load_processes=2))
+    assert run.conditions["ended_by"] == {"stop": 24, "length": 8}
+    assert reasons(run.log) == ["HTTP 500: the mock refuses"]
+    assert len(run.log.errors) == 8
