@@ -21,7 +21,7 @@ from pytest_procure.errors import DeclarationError, ProcureError, ProvisionError
 
 from .files import one_line
 from .function import Function, qualified_name
-from .protocol import Answer, Backend, LoadedBackend, Passing, StagePass
+from .protocol import Answer, Backend, LoadedBackend, Passing, Reachable, StagePass
 from .spans import no_span, spans
 
 _NAME = re.compile(r"[A-Za-z][\w-]{0,39}")
@@ -159,6 +159,15 @@ class LoadedPipeline:
     def releases_gil(self) -> bool:
         """Whether every stage does."""
         return all(loaded.releases_gil for _, loaded in self._stages)
+
+    def reach(self) -> None:
+        """See that each stage is there. Raises `ProvisionError` that names the stage."""
+        for stage, loaded in self._stages:
+            if isinstance(loaded, Reachable):
+                try:
+                    loaded.reach()
+                except ProvisionError as error:
+                    raise ProvisionError(f"stage `{stage.name}`: {error}") from None
 
     def predict(self, inputs: Any) -> list[Answer]:
         """Answer a batch, stage after stage. What fails in a stage goes no further and tells why."""

@@ -23,7 +23,7 @@ from .command import checked_arguments, checked_names, program_file
 from .endpoints.target import OPEN_PORT, Target, is_own
 from .files import file_record, model_file
 from .process import environment_of, secrets_of
-from .protocol import Backend, LoadedEndpoint, Sending
+from .protocol import Backend, LoadedEndpoint, Reachable, Sending
 from .server import Ready, Server
 from .server_log import ServerLog
 
@@ -173,6 +173,11 @@ class LoadedServed:
             if ending is None:
                 raise
             raise RuntimeError(ending.sentence) from None
+
+    def reach(self) -> None:
+        """See that the server speaks what its URL says. One that has ended is started anew by a run."""
+        if isinstance(self._endpoint, Reachable) and self._server.ending() is None:
+            self._endpoint.reach()
 
     def begin(self) -> None:
         """Begin a run: start the server anew if it has ended. Raises `ProvisionError` where that fails."""

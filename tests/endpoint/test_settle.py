@@ -77,7 +77,7 @@ def test_an_answer_that_breaks_its_reader_is_its_own_failure_and_the_others_are_
     settler.add(good, 1)
     settler.catch_up()
     assert settler.columns["failure"][0] == Failure.BODY
-    assert list(settler.texts) == ["the answer cannot be read: ZeroDivisionError"]
+    assert list(settler.texts) == ["the answer cannot be read: ZeroDivisionError", "stop"]
     assert settler.columns["chunks"][good[0]] == 500
 
 

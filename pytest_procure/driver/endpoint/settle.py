@@ -217,6 +217,8 @@ class Settler:
         columns["cached_tokens"][query] = reading.cached_tokens
         if reading.failure is Failure.NONE:
             columns["good"][query] = 1
+            if reading.finish:
+                columns["text"][query] = self._number(reading.finish)
             columns["output_start"][query] = self._outputs_written + len(self._outputs)
             output = self._without_secret(reading.output)
             self._outputs += SIZE.pack(len(output))
@@ -246,7 +248,7 @@ class Settler:
         """Give the number of a message, from 1; a server that says something new each time is cut short."""
         text = self._told(text)
         if len(self.texts) >= _MOST_TEXTS:
-            text = "(too many different failures to tell)"
+            text = "(too many different ones to tell)"
         return self.texts.setdefault(text, len(self.texts) + 1)
 
     def _told(self, text: str) -> str:
