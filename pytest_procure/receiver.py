@@ -88,20 +88,23 @@ class Receiver:
         ours.gate.stopped = str(session.shouldfail or session.shouldstop or "")
         ours.gate.left_out = _left_out(self._config)
         ours.gate.not_bars |= self._broken
-        session.exitstatus = ours.finish(int(exitstatus))
+        from .ending import finish  # noqa: PLC0415 - nothing is reported before a session's end
+
+        session.exitstatus = finish(ours, int(exitstatus))
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Say what was decided, and why the session ends with its status."""
         ours = self._config.stash.get(session_key, None)
         if ours is None or not ours.lines:
             return
-        from .report.terminal import markup  # noqa: PLC0415 - only with something to say
+        from .ending import place  # noqa: PLC0415 - only with something to say
+        from .report.terminal import markup  # noqa: PLC0415 - the same
 
         terminalreporter.section("procurement verdict", sep="=")
         for line in ours.lines:
             terminalreporter.write_line(line, **markup(line))
-        if ours.folder is not None and not ours.problems:
-            terminalreporter.write_line(f"report: {ours.folder / 'report.html'}")
+        if there := place(ours):
+            terminalreporter.write_line(there)
 
 
 def _left_out(config: pytest.Config) -> str:
