@@ -150,8 +150,8 @@ def is_finished(folder: Path) -> bool:
 def _check_kept(folder: Path, session: SessionFile, record: Record) -> None:
     """Raise `EvidenceError` where a file is gone that a test has written: it follows from them."""
     runs = [run for each in record["requirements"] for result in each["results"] for run in result["runs"]]
-    wanted = [run[key] for run in runs for key in ("log", "cut_log") if key in run]
-    wanted += map(case_file, session.gate.received)
+    logs = [name for run in runs for name in (run.get("log"), run.get("cut_log")) if name]
+    wanted = [*logs, *map(case_file, session.gate.received)]
     gone = sorted(name for name in wanted if not (folder / name).is_file())
     if gone:
         raise EvidenceError(

@@ -19,8 +19,8 @@ from pytest_procure.telemetry.environment import environment
 from .recomputing import Pack, judged
 
 MARK = (
-    "The session was killed, or could not write its report; this pack was recovered from what it left, and is "
-    "partial."
+    "The session was killed, or could not write its report; this pack was recovered from what it left, and "
+    "is partial."
 )
 
 

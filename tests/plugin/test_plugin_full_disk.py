@@ -1,4 +1,4 @@
-"""A disk that is full, or a folder that goes away: one line says so, nothing is accepted, what is there stays.
+"""A disk that is full, or a folder that goes away: one line says so, nothing is accepted, the rest stays.
 
 The limit on the size of a file is the disk here: writing beyond it fails as it does on a full one.
 """

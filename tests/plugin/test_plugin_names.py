@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 OFFER = """
 from pytest_procure import Pipeline, Stage
 
@@ -42,3 +44,37 @@ def test_a_wrong_name_or_value_in_a_test_is_one_line(suite):
         assert f"procure: {told}" in ended.text
     assert "Error: " not in ended.text  # no traceback
     assert "During handling" not in ended.text
+
+
+@pytest.mark.parametrize(
+    ("typed", "nearest"),
+    [
+        ("pytest_procure_candidate", "pytest_procure_candidates"),
+        ("pytest_procure_dataset", "pytest_procure_datasets"),
+    ],
+)
+@pytest.mark.parametrize("folder", [".", "below"])
+@pytest.mark.parametrize("mark", ["@pytest.hookimpl(optionalhook=True)", "@pytest.hookimpl", ""])
+def test_a_hook_that_is_spelt_nearly_like_ours_is_one_line(suite, typed, nearest, folder, mark):
+    made = OFFER.replace("@pytest.hookimpl(optionalhook=True)", mark).replace(nearest, typed)
+    suite.conftest(made, folder=folder)
+    suite.tests("def test_of_another():\n    pass\n", name=f"{folder}/test_it.py")
+    assert f"unknown hook `{typed}`; did you mean `{nearest}`?" in suite.mistake()
+    assert "conftest.py:" in suite.mistake()
+
+
+def test_a_hook_spelt_nearly_like_ours_in_a_plugin_of_the_suite_is_one_line(suite, monkeypatch):
+    monkeypatch.syspath_prepend(suite.path)
+    suite.write("ours.py", "def pytest_procure_offers(config):\n    return []\n")
+    suite.tests("def test_of_another():\n    pass\n")
+    said = suite.mistake("-p", "ours")
+    assert said.startswith("ours.py:1: unknown hook `pytest_procure_offers`")
+
+
+def test_workers_tell_a_hook_spelt_nearly_like_ours_in_one_line(suite):
+    suite.conftest(OFFER.replace("procure_candidates", "procure_candidate"), folder="below")
+    suite.tests("def test_reads(procure):\n    procure.run()\n", name="below/test_it.py")
+    ended = suite.run("-p", "xdist", "-n", "1", process=True)
+    assert ended.status == pytest.ExitCode.USAGE_ERROR
+    assert ended.quiet, ended.text
+    assert ended.text.count("unknown hook `pytest_procure_candidate`; did you mean") == 1
