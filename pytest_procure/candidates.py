@@ -16,6 +16,7 @@ from decimal import Context, Decimal, localcontext
 from typing import TYPE_CHECKING, Any, Literal
 
 from .backends.protocol import Backend
+from .calling import declared, of_kind
 from .errors import DeclarationError, unknown
 from .isolation.declared import WAYS
 from .units import Quantity, duration, money
@@ -94,6 +95,7 @@ class Price(ABC):
         }
 
 
+@declared
 @dataclass(frozen=True, init=False)
 class HourlyPrice(Price):
     """A machine that is paid by the hour, busy or not.
@@ -138,6 +140,7 @@ class HourlyPrice(Price):
         return self._described("hourly", amount=f"{self.amount:f}", utilisation=f"{self.utilisation:f}")
 
 
+@declared
 @dataclass(frozen=True, init=False)
 class RequestPrice(Price):
     """An endpoint that is paid by the request."""
@@ -163,6 +166,7 @@ class RequestPrice(Price):
         return self._described("request", amount=f"{self.amount:f}")
 
 
+@declared
 @dataclass(frozen=True, init=False)
 class TokenPrice(Price):
     """An endpoint that is paid by the token: `input` and `output` are the prices of `per` tokens each.
@@ -240,6 +244,7 @@ class TokenPrice(Price):
         )
 
 
+@declared
 @dataclass(frozen=True, slots=True, init=False)
 class Candidate:
     """One offer: the pair of hardware and software that is measured, and its price.
@@ -296,6 +301,10 @@ class Candidate:
             raise DeclarationError(
                 f"`price` of candidate `{name}` is {price!r}; expected for example an HourlyPrice"
             )
+        if published is not None:
+            from .mlperf.reference import PublishedScore as Published  # noqa: PLC0415 - only who names one reads it
+
+            of_kind(published, Published, "published", of=f"candidate `{name}`", expected="a PublishedScore")
         if max_batch is not None and not _is_count(max_batch):
             raise DeclarationError(f"`max_batch` of candidate `{name}` is {max_batch!r}; expected 1 or more")
         wait = None if max_wait is None else duration(max_wait, what="max_wait")

@@ -78,3 +78,29 @@ def test_workers_tell_a_hook_spelt_nearly_like_ours_in_one_line(suite):
     assert ended.status == pytest.ExitCode.USAGE_ERROR
     assert ended.quiet, ended.text
     assert ended.text.count("unknown hook `pytest_procure_candidate`; did you mean") == 1
+
+
+def test_a_mistyped_argument_of_an_offer_is_one_line(suite):
+    suite.conftest("""
+        from pytest_procure import OnnxRuntime
+
+        def pytest_procure_datasets():
+            return {"numbers": numbers}
+
+        def pytest_procure_candidates():
+            return [Candidate("acme", backend=OnnxRuntime("x.onnx", thread=2))]
+        """)
+    suite.tests("@pytest.mark.bar('accuracy', at_least=0.9)\ndef test_reads(procure):\n    procure.run()\n")
+    said = suite.mistake("--collect-only")
+    assert "conftest.py: `OnnxRuntime(...)`: unknown argument `thread`; did you mean `threads`?" in said
+
+
+def test_a_mistyped_argument_outside_a_hook_is_told_by_the_line_that_calls(suite):
+    suite.write(
+        "conftest.py", "from pytest_procure import OnnxRuntime\n\nOFFER = OnnxRuntime('x.onnx', thread=2)\n"
+    )
+    suite.tests("def test_one():\n    pass\n")
+    ended = suite.run()
+    assert ended.status == pytest.ExitCode.USAGE_ERROR
+    assert "unknown argument `thread`; did you mean `threads`?" in ended.text
+    assert "calling.py" not in ended.text
