@@ -367,8 +367,10 @@ def test_a_candidate_of_the_suites_own_is_planned_without_a_price(suite):
             "of no bar is it known before a run how",
         ),
         (
-            "@pytest.mark.scenario('server', qps=40, count=40)\n"
-            "@pytest.mark.bar('cost_per_request', at_most='1 USD')",
+            (
+                "@pytest.mark.scenario('server', qps=40, count=40)\n"
+                "@pytest.mark.bar('cost_per_request', at_most='1 USD')"
+            ),
             "procure.run()",
             "the price alone gives what every bar is about",
         ),
