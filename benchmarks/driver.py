@@ -1,4 +1,4 @@
-"""The pull driver beside MLPerf LoadGen: what a query costs, how many samples a second, how late it sends.
+"""The drivers beside others: what a query costs, how late it is sent, how true the times are that it tells.
 
     python benchmarks/driver.py [--pairs 11] [--quick] [--normal] [--only NAME]
 
@@ -7,7 +7,9 @@ the ratio of each pair is taken; the median of the ratios counts, printed with t
 run under SCHED_FIFO where that is permitted, which takes neighbours out (`--normal`: as everything else).
 LoadGen is the `loadgen` extra (`pip install 'pytest-procure[loadgen]'`); without it our own figures alone are
 printed. Then the driver is held against a simulation of the same queue with the service times it measured:
-with processors that are kept awake (`awake.py`), and, shown only, as the machine lets them sleep.
+with processors that are kept awake (`awake.py`), and, shown only, as the machine lets them sleep. At the end
+the endpoint driver stands beside a bare client (`endpoint.py`), and beside other tools where the variable
+`PROCURE_PEERS` says where they are (`peers.py`).
 
 The exit status is 1 if a figure misses what is asked of it; lags at p99 are asked for under SCHED_FIFO only.
 """
@@ -145,14 +147,22 @@ class Bench:
             flush=True,
         )
 
+    def endpoint(self) -> None:
+        """Print how the endpoint driver does beside a bare client and other tools, which are shown only."""
+        for file, *arguments in (("endpoint.py", str(self._pairs)), ("peers.py",)):
+            print(f"\n{file}", flush=True)
+            command = [sys.executable, str(_HERE / file), *arguments]
+            done = subprocess.run(command, env=_environment(), check=False)  # noqa: S603 - our own scripts
+            if done.returncode:
+                self.missed.append(file)
+
     def measure(self, file: str, what: str, n: int, qps: int) -> dict[str, float]:
         """Run one side once."""
         with tempfile.TemporaryDirectory() as folder:  # LoadGen reads an `audit.config` where it runs
-            path = os.pathsep.join(filter(None, (str(_HERE.parent), os.environ.get("PYTHONPATH", ""))))
             ended = subprocess.run(  # noqa: S603 - our own scripts
                 [sys.executable, str(_HERE / file), what, str(n), str(qps), *self._flags],
                 cwd=folder,
-                env=os.environ | {"PYTHONPATH": path},
+                env=_environment(),
                 capture_output=True,
                 text=True,
                 timeout=_LIMIT,
@@ -164,13 +174,19 @@ class Bench:
         return told
 
 
+def _environment() -> dict[str, str]:
+    """Give an environment in which this checkout is what is imported."""
+    path = os.pathsep.join(filter(None, (str(_HERE.parent), os.environ.get("PYTHONPATH", ""))))
+    return os.environ | {"PYTHONPATH": path}
+
+
 def main() -> int:
     """Measure and print; give the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--pairs", type=int, default=11)
     parser.add_argument("--quick", action="store_true", help="a fifth of the queries")
     parser.add_argument("--normal", action="store_true", help="do not ask for SCHED_FIFO")
-    parser.add_argument("--only", choices=[*COMPARISONS, "alone", "replay"], action="append")
+    parser.add_argument("--only", choices=[*COMPARISONS, "alone", "replay", "endpoint"], action="append")
     asked = parser.parse_args()
     bench = Bench(asked.pairs, 5 if asked.quick else 1, fifo=not asked.normal)
     chosen = {name: each for name, each in COMPARISONS.items() if not asked.only or name in asked.only}
@@ -184,6 +200,8 @@ def main() -> int:
         bench.alone(loops, 100_000)
     if not asked.only or "replay" in asked.only:
         bench.replay()
+    if not asked.only or "endpoint" in asked.only:
+        bench.endpoint()
     print(f"\n{asked.pairs} pairs under {'SCHED_FIFO' if bench.fifo else 'normal scheduling'}")
     print(f"missed: {'; '.join(bench.missed)}" if bench.missed else "nothing is missed")
     return int(bool(bench.missed))

@@ -68,7 +68,7 @@ class Wire:
     token_starts: Int64
     token_times: Int64
     chunks: NDArray[np.int32]  # events that carried tokens
-    counted: Int64  # tokens of the output by the buyer's own count; -1: not counted
+    counted: NDArray[np.int32]  # tokens of the output by the buyer's own count; -1: not counted
     cached: NDArray[np.int32]  # input tokens from the endpoint's cache, as it reports them; -1: not reported
     received: NDArray[np.uint32]  # bytes, over all attempts
     http: NDArray[np.uint16]  # status; 0: no answer

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pytest_procure.scenarios import Scenario, is_steady
-from pytest_procure.stats.steady import mser5
+from pytest_procure.stats.steady import BATCH, batch_means, mser
 
 from .limits import Limits
 from .load import Load, load_of
@@ -199,10 +199,12 @@ def _settling(log: RequestLog, scenario: Scenario, due: int) -> tuple[int | None
     """Say after how many requests latencies settle, how much slower the last third is, whether never."""
     if due < _FEWEST or not scenario.allows_latency or not is_steady(scenario):
         return None, None, False
-    latency = log.latency[:due].astype(np.float64)
+    latency = log.latency[:due]
     third = due // 3
-    cut = mser5(latency)
-    first, last = _batch_means(latency[:third]), _batch_means(latency[-third:])
+    first, last = _part_means(latency[:third]), _part_means(latency[-third:])
+    means = batch_means(latency)
+    del latency  # of ten million requests each copy counts
+    cut = BATCH * mser(means)
     before, after = float(first.mean()), float(last.mean())
     error = math.sqrt((first.var(ddof=1) + last.var(ddof=1)) / _BATCHES)
     slower = after / before - 1 if before > 0 else None
@@ -210,7 +212,7 @@ def _settling(log: RequestLog, scenario: Scenario, due: int) -> tuple[int | None
     return cut, slower, drifted and cut >= _CUT * due
 
 
-def _batch_means(values: np.ndarray) -> np.ndarray:
+def _part_means(values: np.ndarray) -> np.ndarray:
     size = len(values) // _BATCHES
     means: np.ndarray = values[: size * _BATCHES].reshape(_BATCHES, size).mean(axis=1)
     return means

@@ -48,13 +48,19 @@ def taken(returned: Any) -> Any:
     is read.
     """
     kind = type(returned)
-    if kind is list or kind is tuple:
-        own = returned.copy() if kind is list else returned  # first: another thread may write on it
-        if len(own) == 1 and type(own[0]) in _UNCHANGING:
-            return own
-        return own if _UNCHANGING.issuperset(map(type, own)) else [_own(each, 1) for each in own]
-    if kind is _Array and not returned.dtype.hasobject:
-        return returned.copy()
+    if kind is list:
+        returned = returned.copy()  # first: another thread may write on it
+    elif kind is not tuple:
+        if kind is _Array and not returned.dtype.hasobject:
+            return returned.copy()
+        return _else(returned, kind)
+    if len(returned) == 1 and type(returned[0]) in _UNCHANGING:
+        return returned
+    return returned if _UNCHANGING.issuperset(map(type, returned)) else [_own(each, 1) for each in returned]
+
+
+def _else(returned: Any, kind: type[Any]) -> Any:
+    """Give what is no list, no tuple and no plain array."""
     if kind in _KNOWN or kind in _UNCHANGING or _is_array(returned):
         return _own(returned, 0)
     if isinstance(returned, (*_TEXTS, Mapping, set, frozenset)) or not hasattr(returned, "__len__"):

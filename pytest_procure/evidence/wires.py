@@ -112,7 +112,7 @@ def wires(rows: Rows, times: Int64) -> list[Wire]:
                 token_starts=starts.astype(np.int64),
                 token_times=np.asarray(times[begin:end], dtype=np.int64),
                 chunks=part["chunks"].astype(np.int32),
-                counted=part["counted_tokens"].astype(np.int64),
+                counted=part["counted_tokens"].astype(np.int32),
                 cached=part["cached_tokens"].astype(np.int32),
                 received=part["received_bytes"].astype(np.uint32),
                 http=part["http_status"].astype(np.uint16),

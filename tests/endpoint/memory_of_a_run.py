@@ -3,7 +3,8 @@
     python memory_of_a_run.py SCENARIO REQUESTS PROCESSES
 
 Prints how many bytes a request took at the most, in resident memory, which counts the shared columns and all
-copies: from the plan to the audit, beside the token times and a reference to each answer.
+copies: from the plan to the audit, beside the token times and a reference to each answer. The buyer counts
+the tokens of each output too.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ class Endpoint:
     around = None
 
     def __init__(self, processes):
-        self.sending = SimpleNamespace(load_processes=processes, connections=10, retries=0, count_tokens=None)
+        self.sending = SimpleNamespace(load_processes=processes, connections=10, retries=0, count_tokens=len)
 
     def body(self, _):
         return b"{}"

@@ -172,15 +172,11 @@ def endpoint_audit(  # noqa: PLR0913 - what was seen on all sides of the window
     cpu = sum(report["cpu_ns"] for report in reports)
     after = replace(after, own_cpu_ns=after.own_cpu_ns + cpu)  # load processes are no strangers
     plain = audit(log, plan.scenario, before=before, after=after, worked=worked, limits=limits)
-    lag = plan.table["lag"][plan.table["sent"] >= 0]
     late: Int64 = np.array([ns for report in reports for ns in report["lateness_ns"]], dtype=np.int64)
     assert log.wire is not None, "an endpoint's log has it"
     known = {field.name: getattr(plain, field.name) for field in fields(Audit)}
+    known |= _lags(plan)
     known |= {
-        "sends": len(lag),
-        "send_lag_p50_ns": quantile(lag, 0.5),
-        "send_lag_p99_ns": quantile(lag, 0.99),
-        "send_lag_max_ns": quantile(lag, 1.0),
         "run_delay_share": max((r["run_delay_ns"] / max(1, r["window_ns"]) for r in reports), default=None),
         "arrivals_sent": _sent(log, plan),
         "candidate": seen_of_endpoint(plain.candidate, log, plan.scenario, plan.rate),
@@ -210,6 +206,19 @@ def endpoint_audit(  # noqa: PLR0913 - what was seen on all sides of the window
     )
 
 
+def _lags(plan: Plan) -> dict[str, int | None]:
+    """Sum up how late requests were sent."""
+    lag, sent = plan.table["lag"], plan.table["sent"] >= 0
+    if not sent.all():
+        lag = lag[sent]
+    return {
+        "sends": len(lag),
+        "send_lag_p50_ns": quantile(lag, 0.5),
+        "send_lag_p99_ns": quantile(lag, 0.99),
+        "send_lag_max_ns": quantile(lag, 1.0),
+    }
+
+
 def _tokens(log: RequestLog) -> tuple[int | None, int | None]:
     """Sum the output tokens of answers that both the endpoint and the buyer have counted, each way.
 
@@ -218,12 +227,12 @@ def _tokens(log: RequestLog) -> tuple[int | None, int | None]:
     """
     if log.wire is None or log.output_tokens is None:
         return None, None
-    both = (log.output_tokens >= 0) & (log.wire.counted >= 0)
+    reported, counted = log.output_tokens, log.wire.counted
+    both = (reported >= 0) & (counted >= 0)
     if not both.any():
         return None, None
-    reported, counted = log.output_tokens[both], log.wire.counted[both]
-    ends = (reported == counted + 1) & (counted >= _OF_SOME_LENGTH)
-    return int(np.where(ends, counted, reported).sum()), int(counted.sum())
+    ends = both & (reported - counted == 1) & (counted >= _OF_SOME_LENGTH)
+    return int(reported.sum(where=both) - ends.sum()), int(counted.sum(where=both))
 
 
 def _sent(log: RequestLog, plan: Plan) -> Arrivals | None:

@@ -120,9 +120,13 @@ class Connection:
         self.stamp = stamp = now()
         head: Head | None = self._usual
         if head is None or len(data) != head.whole or not data.startswith(head.text):
-            head = head_of(data)
-        if head is not None and self._is_fresh and self.query >= 0 and not self._is_early():
-            self._usual = head
+            head = self._usual = head_of(data)
+        if (
+            head is not None
+            and self._is_fresh
+            and self.query >= 0
+            and (self.requests % _LOOKED_AT != 2 or not self._is_early())
+        ):
             self.load.whole(self, head, data, stamp)
         elif data:
             self._take(data)
@@ -170,7 +174,7 @@ class Connection:
 
         An answer acknowledges its request. One that does not was sent before, and guesses.
         """
-        return self.requests % _LOOKED_AT == 2 and _unacknowledged(self._socket) > 0
+        return _unacknowledged(self._socket) > 0
 
     def _take_apart(self, data: bytes) -> None:
         """Any answer, as its bytes come."""
@@ -184,7 +188,12 @@ class Connection:
             self.load.broke(self, Failure.PROTOCOL, trouble)
         elif message.begun > 1:
             self.load.broke(self, Failure.PROTOCOL, "one request was answered more than once")
-        elif message.answers == 1 and message.status == 200 and self._is_early():
+        elif (
+            message.answers == 1
+            and message.status == 200
+            and self.requests % _LOOKED_AT == 2
+            and self._is_early()
+        ):
             self.load.broke(self, Failure.PROTOCOL, "it was answered before the server had it")
         elif message.answers == 1:
             if self.received == len(data):

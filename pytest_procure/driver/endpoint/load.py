@@ -183,26 +183,26 @@ class Load:
 
     def whole(self, connection: Connection, head: Head, data: bytes, stamp: int) -> None:
         """An answer has come in one read, with a head as it came before; what it says is read later."""
-        query, since = connection.query, stamp - self.origin
-        self._ends[query] = since
+        query, origin = connection.query, self.origin
+        self._ends[query] = since = stamp - origin
         self._keep((query, head, data))
         self._kept += head.whole
         following = self._next
         if following < self._eager_total and stamp < self._until and not self._waiting:
             # What `_freed`, `_concluded`, `_take` and `_send` come to where a closed loop goes on: at the
             # highest rates half of the time would go into calling them.
-            self._next = following + self._step
-            self._ended += 1
-            self._last_end = stamp
-            self._scheduled[following] = since
             connection.query = following
             before, behind = self._requests[self._items[following]]
             request = b"%s%d.0%s" % (before, following, behind)
             sent = now()
-            self._sent[following] = sent - self.origin
+            connection.send(request)
+            self._next = following + self._step
+            self._ended += 1
+            self._last_end = stamp
+            self._scheduled[following] = since
+            self._sent[following] = sent - origin
             lag = sent - stamp
             self._lag[following] = lag if lag < MOST_LAG else MOST_LAG  # noqa: FURB136 - a call costs more
-            connection.send(request)
             return
         connection.query = -1
         self._let_go(connection, stamp)

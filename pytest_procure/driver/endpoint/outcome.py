@@ -93,13 +93,9 @@ def _in_order(plan: Plan) -> Rows:
 
 def _together(scheduled: Int64, sent: Int64, ended: Int64, per: int) -> tuple[Int64, Int64, Int64]:
     """From requests to queries: each begins with its first request, and ends with its last answer."""
-    sent, ended = sent.reshape(-1, per), ended.reshape(-1, per)
-    first = np.where(sent >= 0, sent, np.iinfo(np.int64).max).min(axis=1)
-    return (
-        scheduled[::per],
-        np.where((sent >= 0).any(axis=1), first, -1),
-        np.where((ended >= 0).all(axis=1), ended.max(axis=1), -1),
-    )
+    # -1, which has not happened, is the most of unsigned numbers: never the first, and always the last.
+    begun, over = (column.view(np.uint64).reshape(-1, per) for column in (sent, ended))
+    return scheduled[::per], begun.min(axis=1).view(np.int64), over.max(axis=1).view(np.int64)
 
 
 def _worst(status: NDArray[np.uint8], per: int) -> NDArray[np.uint8]:
@@ -147,11 +143,11 @@ def _output(plan: Plan, data: bytes) -> tuple[Any, str]:
         return None, line(f"decoding its answer raised {type(error).__name__}: {error}")
 
 
-def _counted(count: Callable[[str], int] | None, answers: list[Any]) -> Int64:
+def _counted(count: Callable[[str], int] | None, answers: list[Any]) -> NDArray[np.int32]:
     """Count the tokens of each output the buyer's way."""
     if count is None:
-        return np.broadcast_to(np.int64(-1), len(answers))  # which takes no memory
-    counted = np.full(len(answers), -1, dtype=np.int64)
+        return np.broadcast_to(np.int32(-1), len(answers))  # which takes no memory
+    counted = np.full(len(answers), -1, dtype=np.int32)
     for place, answer in enumerate(answers):
         if isinstance(answer, str):
             counted[place] = count(answer)
@@ -171,7 +167,7 @@ def _errors(columns: dict[str, Any], rows: Rows, texts: Sequence[Sequence[str]])
     return told
 
 
-def _wire(plan: Plan, columns: dict[str, Any], rows: Rows, counted: Int64) -> Wire:
+def _wire(plan: Plan, columns: dict[str, Any], rows: Rows, counted: NDArray[np.int32]) -> Wire:
     starts, times = _token_times(plan, columns, rows)
     failure = columns["failure"]
     return Wire(
