@@ -189,8 +189,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 @pytest.hookimpl(tryfirst=True)  # before `-k` and its like: a deselected requirement is still a requirement
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Check marks and register requirements; the conftests of folders below were read by now."""
-    if hasattr(config, "workeroutput"):
-        config.workeroutput[OFFERED] = offered(config)
+    output = getattr(config, "workeroutput", None)  # of a worker of pytest-xdist
+    if output is not None:
+        output[OFFERED] = offered(config)
     problems = misnamed.problems(config.pluginmanager)
     session = session_of(config) if problems else config.stash.get(session_key, None)
     if session is not None:
