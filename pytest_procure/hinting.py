@@ -24,9 +24,14 @@ _MOST_REQUESTS = 100_000_000
 
 
 class _Size(NamedTuple):
-    """Requests of a run in all, and whether so many decide, or are only the least that might."""
+    """Requests of a run in all; whether the estimate gives them, or acceptance takes so many of any offer.
+
+    `decides`: whether the chance that so many decide is known. It is not where the run itself measures how
+    far requests come in rows: of independent ones, four to eight runs in ten of that size decide.
+    """
 
     requests: int
+    estimated: bool
     decides: bool
 
 
@@ -89,9 +94,10 @@ def _sized(finding: Finding, needed: int | None, policy: Policy) -> str:
     over = f", over {items:,} different samples" if measured.items and items < size.requests else ""
     asked = f"a newly sealed run of {size.requests:,} {measured.n_unit} in all{over}"
     taking, beyond = _taking(size.requests, finding), _beyond(items, measured.most)
-    if not size.decides:
+    if not size.estimated:
         return f"{asked[:1].upper()}{asked[1:]}{taking} could decide{beyond}."
-    return f"If the offer is as good as it looked, {asked}{taking} would decide 9 times in 10{beyond}."
+    decides = "would decide 9 times in 10" if size.decides else "could decide"
+    return f"If the offer is as good as it looked, {asked}{taking} {decides}{beyond}."
 
 
 def _size(finding: Finding, needed: int, policy: Policy) -> _Size:
@@ -100,9 +106,9 @@ def _size(finding: Finding, needed: int, policy: Policy) -> _Size:
     apart = measured.n / told.n_effective if told.n_effective else 1.0  # that tell as much as one
     requests = math.ceil(needed * max(told.design_effect, apart))
     if not isinstance(measured.basis, Latencies | Goodput):
-        return _Size(requests, decides=True)
+        return _Size(requests, estimated=True, decides=measured.metric.kind != "errors")
     floor = max(policy.min_under_load, math.ceil(policy.min_effective * told.design_effect))
-    return _Size(max(requests, floor), decides=requests > floor)
+    return _Size(max(requests, floor), estimated=requests > floor, decides=False)
 
 
 def _beyond(items: int, most: int) -> str:

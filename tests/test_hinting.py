@@ -64,7 +64,7 @@ def test_no_share_is_told_to_take_as_few_requests_as_were_asked(n, share, kind):
         {"design_effect": 2.0, "df": 9, "clusters": max(20, n // 2)},
     ]
     told = hint(undecided(ACCURACY, Share(round(share * n), n, **effect[kind]), n), POLICY)
-    assert "would decide" not in told or size(told) > n
+    assert not re.search(r"(w|c)ould decide", told) or size(told) > n
 
 
 @invariant
@@ -80,6 +80,19 @@ def test_an_undecided_share_names_the_number_that_would_decide():
     told = hint(undecided(ACCURACY, Share(92, 100), 100), POLICY)
     assert told.startswith("If the offer is as good as it looked, a newly sealed run of ")
     assert told.endswith(" samples in all would decide 9 times in 10.")
+
+
+@pytest.mark.parametrize("failures", [True, False])
+def test_how_likely_a_number_decides_is_not_said_where_the_run_measures_its_own_rows(failures):
+    if failures:
+        bar = declare_bar("error_rate", at_most=0.05)
+        finding = undecided(bar, Share(8, 200), 200, "requests")
+    else:
+        values = np.where(np.arange(400) % 100 < 97, 30_000_000, 200_000_000).astype(np.int64)
+        finding = undecided(P95, Latencies(values, P95.metric.q, under_load=True), 400, "requests")
+    told = hint(finding, POLICY)
+    assert told.startswith("If the offer is as good as it looked, a newly sealed run of ")
+    assert told.endswith(" requests in all could decide.")
 
 
 def test_more_samples_than_the_dataset_has_are_told_to_be_labelled():
