@@ -11,9 +11,12 @@ import gc
 import json
 import mmap
 import os
+import resource
 import signal
+import ssl
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +44,9 @@ _PIECE = 64 << 10
 def main() -> None:
     """Run as a process of its own."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that started this one
+    with suppress(OSError, ValueError):  # a connection is an open file; where this fails, the run will tell
+        _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     asked = json.loads(sys.stdin.buffer.readline())
     _run(asked)
 
@@ -58,8 +64,12 @@ def _run(asked: dict[str, Any]) -> None:
     loop = Loop()
     try:
         dial = Dialler(loop, target, asked["traffic"]["timeout_ns"])
-    except OSError as error:
-        _say({"failed": f"the host {target.host} cannot be found: {line(error.strerror or error)}"})
+    except ssl.SSLError as error:
+        _say({"failed": f"the certificates of `ca_file` cannot be read: {line(error.reason or str(error))}"})
+        return
+    except (OSError, UnicodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else ""
+        _say({"failed": f"the host {target.host} cannot be found: {line(why or str(error))}"})
         return
     settler = Settler(target, table, 0, asked["token_store"], asked["output_store"], target.hidden())
     made, own = requests_of(asked, target, requests, table, settler)
@@ -97,6 +107,7 @@ def _run(asked: dict[str, Any]) -> None:
                 "keeps": load.keeps,
                 "resent": load.resent,
                 "pinned_ns": load.pinned_ns,
+                "short_of": sorted(load.pool.short_of),
             }
         }
     )
