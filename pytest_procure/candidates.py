@@ -101,8 +101,8 @@ class HourlyPrice(Price):
     """A machine that is paid by the hour, busy or not.
 
     `utilisation` is the share of the declared rate that the machine serves on average over the hours paid
-    for, in (0, 1]. It has no default: a machine that idles at night
-    costs more a request, and only the buyer knows how long it idles.
+    for, in (0, 1]. It has no default: a machine that idles at night costs more a request, and only the buyer
+    knows how long it idles.
     """
 
     amount: Decimal
@@ -119,10 +119,7 @@ class HourlyPrice(Price):
         _set(self, amount=paid.number, utilisation=share)
 
     def per_request(self, rate: Decimal | float) -> Decimal:
-        """Cost of one request at `rate` requests a second, in `currency`.
-
-        It is price / (3600 x rate x utilisation).
-        """
+        """Cost of one request at `rate` a second, in `currency`: price / (3600 x rate x utilisation)."""
         served = _decimal(rate, what="the rate")
         if served <= 0:
             raise DeclarationError(f"a rate of {rate} requests a second has no cost per request")
