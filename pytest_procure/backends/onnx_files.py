@@ -63,13 +63,16 @@ def mapped(model: Path, shown: str) -> Iterator[mmap.mmap]:
     try:
         if not model.stat().st_size:  # which cannot be mapped
             raise ValueError("it is empty")  # noqa: TRY301 - told like any other
-        with model.open("rb") as stream, mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        with (
+            model.open("rb") as stream,
+            mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as data,
+        ):
             yield data
     except (ValueError, IndexError) as error:
         why = "it ends too early" if isinstance(error, IndexError) else str(error)
         raise ProvisionError(
-            f"`{shown}` cannot be read to its end as an ONNX model ({why}), so nobody can say which files and "
-            "weights it has; that is refused"
+            f"`{shown}` cannot be read to its end as an ONNX model ({why}), so nobody can say which files "
+            "and weights it has; that is refused"
         ) from None
 
 

@@ -117,7 +117,8 @@ class OnnxRuntime:
             ) from None
         file = model_file(base, self.path)
         checked_digest(file, self.sha256, str(self.path))
-        weights = external_files(file, shown=str(self.path))
+        beside = external_files(file, shown=str(self.path))
+        precision = of_onnx(file, shown=str(self.path))
         providers = known(self.providers, onnxruntime.get_available_providers())
         lack = lacking(onnxruntime, [name for name, _ in providers])
         try:
@@ -130,8 +131,8 @@ class OnnxRuntime:
             )
         except Exception as error:  # noqa: BLE001 - onnxruntime raises subclasses of Exception itself
             raise ProvisionError(self._refusal(error, file, onnxruntime.__version__, lack)) from None
-        files = [file_record(file), *(file_record(path, name) for name, path in weights.items())]
-        loaded = LoadedOnnxRuntime(self, onnxruntime, session, files, of_onnx(file))
+        files = [file_record(file), *(file_record(path, name) for name, path in beside.items())]
+        loaded = LoadedOnnxRuntime(self, onnxruntime, session, files, precision)
         loaded.check(lack)
         return loaded
 

@@ -14,7 +14,9 @@ _GROUP, _GROUP_END = 3, 4
 _NUMBERS = range(1, 1 << 29)
 
 
-def fields(data: mmap.mmap, place: int, end: int) -> Iterator[tuple[int, int, int, int]]:
+def fields(  # noqa: C901 - a table of wire types
+    data: mmap.mmap, place: int, end: int
+) -> Iterator[tuple[int, int, int, int]]:
     """The fields of a message: number, wire type, and the number itself or first byte, and end.
 
     Groups are passed over, as by protobuf where a message has none. Raises `ValueError` or `IndexError` for

@@ -120,7 +120,9 @@ def test_a_name_that_is_no_text_hides_no_other(folder):
         entry = tiny.field(13, tiny.field(1, "location") + tiny.field(2, name))
         model = model_with(folder, "w.bin")
         model.write_bytes(model.read_bytes() + tiny.field(7, tiny.field(5, stray + entry)))
-        with pytest.raises(ProvisionError, match=r"^`m\.onnx` reads its weights from `[^\n]*, which is no name"):
+        with pytest.raises(
+            ProvisionError, match=r"^`m\.onnx` reads its weights from `[^\n]*, which is no name"
+        ):
             external_files(model, shown="m.onnx")
 
 

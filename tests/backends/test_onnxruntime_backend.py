@@ -101,7 +101,8 @@ def test_a_missing_folder_and_a_folder_are_told(base):
 
 @pytest.mark.parametrize("content", [b"", b"hello, this is no model" * 9, b"\x08\x08"])
 def test_what_is_no_model_is_told(base, content):
-    refuses(OnnxRuntime(write(base, content)), base, "cannot load `models/other.onnx`")
+    told = "cannot load" if content == b"\x08\x08" else "cannot be read to its end as an ONNX model"
+    refuses(OnnxRuntime(write(base, content)), base, "`models/other.onnx`", told)
 
 
 def test_an_unknown_provider_is_told_with_the_nearest(base):
