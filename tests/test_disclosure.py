@@ -145,3 +145,18 @@ def test_notes_name_their_candidate():
         "Candidate `a`: it ran code.",
         "Candidate `a`: precision: ....",
     ]
+
+
+@pytest.mark.parametrize("backend", [told(), told(precision={}), {"runtime": "Python 3"}, {"stages": []}])
+def test_a_precision_that_nobody_could_observe_is_told_and_is_no_deviation(backend):
+    assert deviations(offer(precision="int8"), backend) == []
+    assert notes_of([{"name": "acme", "precision": "int8", "backend": backend}]) == [
+        "Candidate `acme`: precision: declared `int8`, and not observed, because nothing that runs shows it."
+    ]
+
+
+def test_nothing_is_told_of_a_precision_that_was_observed_or_not_declared_or_of_what_was_not_loaded():
+    seen = told(precision={"int8": 1.0})
+    stages = {"stages": [{"name": "a", "backend": told()}, {"name": "b", "backend": seen}]}
+    for precision, backend in (("int8", seen), ("int8", stages), ("", told()), ("int8", {})):
+        assert notes_of([{"name": "acme", "precision": precision, "backend": backend}]) == []

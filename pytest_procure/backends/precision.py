@@ -24,7 +24,18 @@ _TORCH = {
     "uint8": "int8",
     "qint8": "int8",
     "quint8": "int8",
+    "qint32": "int32",
+    "uint16": "int16",
+    "uint32": "int32",
+    "uint4": "int4",
+    "quint4x2": "int4",
+    "quint2x4": "int2",
+    "float4_e2m1fn_x2": "fp4",
 }
+#: Indices and masks.
+_NO_WEIGHTS = {"int64", "uint64", "bool"}
+#: Whole numbers that several narrower weights may be packed into, and what these may be.
+PACKS, PACKABLE = frozenset({"int16", "int32"}), frozenset({"int8", "int4", "fp8", "fp4"})
 #: Operators that compute with 8-bit whole numbers, whatever the weights are stored as.
 _INTEGER = re.compile(r"QLinear\w+|\w+Integer|QuantizeLinear|DynamicQuantizeLinear|QGemm|QAttention")
 #: A part that a provider has compiled before: what it computes in stands nowhere.
@@ -51,12 +62,13 @@ def declared(text: str) -> set[str]:
     }
 
 
-def of_torch(parameters: Iterable[Any], autocast: str | None) -> dict[str, float]:
-    """Share of each precision among the weights; autocast computes in its own, so that counts whole."""
+def of_torch(weights: Iterable[Any], autocast: str | None) -> dict[str, float]:
+    """Share of each precision among tensors; autocast computes in its own, so that counts whole."""
     counts: Counter[str] = Counter()
-    for one in parameters:
+    for one in weights:
         kind = str(one.dtype).removeprefix("torch.")
-        counts[_TORCH.get(kind, "fp8" if kind.startswith("float8") else kind)] += int(one.numel())
+        if kind not in _NO_WEIGHTS:
+            counts[_TORCH.get(kind, "fp8" if kind.startswith("float8") else kind)] += int(one.numel())
     found = _shares(counts)
     return found if autocast is None else found | {_TORCH.get(autocast, autocast): 1.0}
 
