@@ -18,7 +18,7 @@ from typing import Any
 
 from .backends.precision import PACKABLE, PACKS, SMALL, declared
 from .candidates import Candidate
-from .errors import ProvisionError
+from .errors import DataError, ProvisionError, unknown
 
 #: Words of an offer's hardware that a run on the CPU cannot be of.
 _ACCELERATOR = re.compile(
@@ -84,6 +84,30 @@ def refuse_deviating(candidate: Candidate, told: Mapping[str, Any]) -> None:
     wrong = [each.sentence for each in deviations(candidate, told) if each.invalidates]
     if wrong:
         raise ProvisionError(f"candidate `{candidate.name}` is no measure for others: {'; '.join(wrong)}")
+
+
+def refuse_unfit(told: Mapping[str, Any], inputs: Any) -> None:
+    """Raise `DataError` for samples without what a backend was told to take of them (`keys`: input -> key).
+
+    That is the suite's own mistake; asked, each request would fail and stand against the offer. Of a dataset
+    that is read as it is used, the first sample is looked at.
+    """
+    stage = next(iter(told.get("stages", ())), {"backend": told})
+    keys = _mapping(stage["backend"], "keys") if not stage.get("takes") else {}
+    for sample in inputs if isinstance(inputs, list | tuple) else inputs[:1]:
+        for key in keys.values():
+            try:
+                sample[key]
+            except (LookupError, TypeError, ValueError):
+                raise DataError(_lacks(sample, key, keys)) from None
+
+
+def _lacks(sample: Any, key: str, keys: Mapping[str, str]) -> str:
+    names = sample if isinstance(sample, Mapping) else getattr(getattr(sample, "dtype", None), "names", None)
+    if names is None:
+        wanted = ", ".join(f"`{each}`" for each in keys.values())
+        return f"a sample is a {type(sample).__name__}; the model takes a mapping with {wanted}"
+    return f"a sample: {unknown('key', key, map(str, names))}"
 
 
 def files_of(told: Mapping[str, Any]) -> list[Any]:

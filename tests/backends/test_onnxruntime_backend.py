@@ -363,3 +363,15 @@ def test_providers_that_may_round_to_tf32_are_named(base, used, named, monkeypat
     assert [name for note in notes for name in (CUDA, TENSORRT) if name in note] == named
     loaded._weights = {"fp16": 1.0}
     assert loaded.describe()["notes"] == []
+
+
+@pytest.mark.parametrize("which", ["input", "output"])
+def test_text_that_cannot_be_bound_is_told_when_loaded(base, which):
+    """Asked all the same, onnxruntime 1.32 ends the process over an output that is text."""
+    kinds = (tiny.STRING, tiny.FLOAT) if which == "input" else (tiny.FLOAT, tiny.STRING)
+    cast = tiny.node("Cast", ["x"], ["y"], to=kinds[1])
+    ports = [[tiny.port(name, kind)] for name, kind in zip("xy", kinds, strict=True)]
+    path = write(base, tiny.model(tiny.graph([cast], *ports)))
+    told = f"`{'x' if which == 'input' else 'y'}` is text, which cannot be bound"
+    refuses(OnnxRuntime(path, io_binding=True), base, told)
+    OnnxRuntime(path).load(base).close()
