@@ -37,18 +37,19 @@ def external_files(model: Path, *, shown: str) -> dict[str, Path]:
     found = {}
     for written in sorted(set(_locations(model, shown))):
         name = written.decode("utf-8", "backslashreplace")
+        said = name if name.isprintable() else ascii(name)[1:-1]
         if name.encode() != written or "\0" in name:
             raise ProvisionError(
-                f"`{shown}` reads its weights from `{name!a}`, which is no name of a file; that is refused"
+                f"`{shown}` reads its weights from `{said}`, which is no name of a file; that is refused"
             )
         file = (folder / name).resolve()
         if not file.is_relative_to(folder):
             raise ProvisionError(
-                f"`{shown}` reads its weights from `{name}`, outside its own folder; that is refused"
+                f"`{shown}` reads its weights from `{said}`, outside its own folder; that is refused"
             )
         if not file.is_file():
             raise ProvisionError(
-                f"`{shown}` keeps weights in `{name}`, which is not there; expected it beside the model"
+                f"`{shown}` keeps weights in `{said}`, which is not there; expected it beside the model"
             )
         found[name] = file
     return found

@@ -43,11 +43,13 @@ def test_a_model_without_other_files_has_none(folder):
     assert external_files(folder / "m.onnx", shown="m.onnx") == {}
 
 
-@pytest.mark.parametrize("location", ["../secret.bin", "{folder}/secret.bin", "link.bin", "/etc/hostname"])
+@pytest.mark.parametrize(
+    "location", ["../secret.bin", "{folder}/secret.bin", "link.bin", "/etc/hostname", "../se\ncret.bin"]
+)
 def test_a_name_that_leads_out_of_the_folder_is_refused(folder, location):
     (folder / "link.bin").symlink_to(folder.parent / "secret.bin")
     model = model_with(folder, location.format(folder=folder.parent))
-    with pytest.raises(ProvisionError, match="outside its own folder"):
+    with pytest.raises(ProvisionError, match=r"^[^\n]*outside its own folder[^\n]*$"):
         external_files(model, shown="m.onnx")
 
 
