@@ -30,8 +30,8 @@ test-torch: $(TORCH_VENV)/.torch  ## torch, here and in the example; TORCH=torch
 	$(TORCH_VENV)/bin/python -m pytest tests/backends/test_torch_backend.py tests/backends/test_contract.py \
 		tests/isolation/test_isolated_runtimes.py tests/plugin/test_plugin_bad_models.py tests/example
 
-test-gpu: nvidia-driver $(GPU_VENV)/.gpu  ## on a machine with an NVIDIA GPU: torch, onnxruntime, telemetry; docs/gpu.md
-	$(GPU_VENV)/bin/python -m pytest -W default -m gpu tests/gpu
+test-gpu: nvidia-driver $(GPU_VENV)/.gpu  ## on a machine with an NVIDIA GPU: torch, onnxruntime, sessions, telemetry; docs/gpu.md
+	$(GPU_VENV)/bin/python -m pytest -W default -m gpu tests/gpu $(GPU_ARGS)
 
 # Asked before gigabytes are installed.
 nvidia-driver:
@@ -95,7 +95,7 @@ $(GPU_VENV)/.onnx-gpu: pyproject.toml | $(GPU_VENV)/bin/python
 
 # With CUDA's own libraries, as pip brings them: nothing but the driver is taken from the machine.
 $(GPU_VENV)/.gpu: $(GPU_VENV)/.onnx-gpu
-	$(GPU_VENV)/bin/python -m pip install --quiet $(TORCH) safetensors 'onnxruntime-gpu[cuda,cudnn]'
+	$(GPU_VENV)/bin/python -m pip install --quiet --editable '.[endpoint]' $(TORCH) safetensors 'onnxruntime-gpu[cuda,cudnn]'
 	touch $@
 
 $(VENV)/.assets: example_suite/assets.txt $(VENV)/.demo

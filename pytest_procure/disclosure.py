@@ -1,6 +1,6 @@
 """What an offer declares of itself, held against what its backend observes.
 
-precision   invalidates where none of what runs is of it; a mixture is told
+precision   invalidates where none of what runs is of it; a mixture is told, and where nobody could see it
 device      invalidates: a run on the CPU instead of an accelerator, or the other way, or on another GPU
 digest      invalidates: it is another model
 provider    told: one that did not start, or nodes that it left to the CPU
@@ -17,9 +17,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .backends.precision import SMALL, declared
+from .backends.precision import PACKABLE, PACKS, SMALL, declared
 from .candidates import Candidate
-from .errors import ProvisionError
+from .errors import DataError, ProvisionError, unknown
 
 #: Words of an offer's hardware that a run on the CPU cannot be of.
 _ACCELERATOR = re.compile(
@@ -111,33 +111,75 @@ def refuse_deviating(candidate: Candidate, told: Mapping[str, Any]) -> None:
         raise ProvisionError(f"candidate `{candidate.name}` is no measure for others: {'; '.join(wrong)}")
 
 
+def refuse_unfit(told: Mapping[str, Any], inputs: Any) -> None:
+    """Raise `DataError` for samples without what a backend was told to take of them (`keys`: input -> key).
+
+    That is the suite's own mistake; asked, each request would fail and stand against the offer. Of a dataset
+    that is read as it is used, the first sample is looked at.
+    """
+    stage = next(iter(told.get("stages", ())), {"backend": told})
+    keys = _mapping(stage["backend"], "keys") if not stage.get("takes") else {}
+    for sample in inputs if isinstance(inputs, list | tuple) else inputs[:1]:
+        for key in keys.values():
+            try:
+                sample[key]
+            except (LookupError, TypeError, ValueError):
+                raise DataError(_lacks(sample, key, keys)) from None
+
+
+def _lacks(sample: Any, key: str, keys: Mapping[str, str]) -> str:
+    names = sample if isinstance(sample, Mapping) else getattr(getattr(sample, "dtype", None), "names", None)
+    if names is None:
+        wanted = ", ".join(f"`{each}`" for each in keys.values())
+        return f"a sample is a {type(sample).__name__}; the model takes a mapping with {wanted}"
+    return f"a sample: {unknown('key', key, map(str, names))}"
+
+
 def files_of(told: Mapping[str, Any]) -> list[Any]:
     """List the files that a backend read, with their digests, and those of each stage of a pipeline."""
     return [each.get("files") for each in _parts(told)]
 
 
 def notes_of(candidates: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Give for a report what the backends note of themselves, and where an offer is not what it declares."""
+    """Give for a report what backends note, where offers are not as declared, and what nobody saw."""
     return [
         f"Candidate `{candidate['name']}`: {note}."
         for candidate in candidates
-        for note in [*candidate["backend"].get("notes", ()), *candidate["backend"].get("deviations", ())]
+        for note in [
+            *candidate["backend"].get("notes", ()),
+            *candidate["backend"].get("deviations", ()),
+            *_unobserved(candidate),
+        ]
     ]
 
 
-def _precision(candidate: Candidate, told: Mapping[str, Any]) -> Deviation | None:
-    asked = declared(candidate.precision)
+def _unobserved(candidate: Mapping[str, Any]) -> list[str]:
+    """What an offer that was loaded declares, and nobody could hold against anything."""
+    stated, told = candidate.get("precision", ""), candidate["backend"]
+    if not stated or not told or _shares_of(told):
+        return []
+    return [f"precision: declared `{stated}`, and not observed, because nothing that runs shows it"]
+
+
+def _shares_of(told: Mapping[str, Any]) -> dict[str, float]:
+    """Give the largest share of each precision that any part of what runs has."""
     shares: dict[str, float] = {}
     for each in _observed(told):
-        for word, share in each.get("precision", {}).items():
+        for word, share in _mapping(each, "precision").items():
             shares[word] = max(share, shares.get(word, 0.0))
+    return shares
+
+
+def _precision(candidate: Candidate, told: Mapping[str, Any]) -> Deviation | None:
+    asked, shares = declared(candidate.precision), _shares_of(told)
     large = {word for word, share in shares.items() if share >= SMALL}
     if not asked or not large:
         return None
     listed = ", ".join(f"{word} ({share:.0%})" for word, share in sorted(shares.items(), key=_by_share))
     observed = f"weights or operators in {listed}"
     if not asked & large:
-        return Deviation("precision", candidate.precision, observed, invalidates=True)
+        packed = bool(large & PACKS and asked & PACKABLE)  # as what, nobody can say
+        return Deviation("precision", candidate.precision, observed, invalidates=not packed)
     if large - asked:
         return Deviation("precision", candidate.precision, observed, invalidates=False)
     return None

@@ -115,6 +115,7 @@ def procure(
 ) -> Generator[Procure]:
     """Run the marked scenario on the candidate, and hold what is measured against the bars."""
     from .cases import Case, check_labels, check_slice, check_stages  # noqa: PLC0415 - only sessions that use us pay
+    from .disclosure import refuse_unfit  # noqa: PLC0415 - the same
     from .marks import check_unchanged  # noqa: PLC0415 - the same
     from .procure import Procure  # noqa: PLC0415 - the same
     from .progress import progress, teller  # noqa: PLC0415 - the same
@@ -137,6 +138,7 @@ def procure(
         described = redacted_data(loaded.describe())
         dataset_slice = trial.look(dataset_slice, described)
         trial.disclose(candidate, described)
+        refuse_unfit(described, dataset_slice.inputs)
         references = [
             suite.offer(request.node.ihook, bar.against.name)
             for bar in requirement.bars

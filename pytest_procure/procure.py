@@ -10,6 +10,7 @@ from .capacity import Capacity, find, ladder
 from .cases import Case
 from .datasets import DatasetSlice
 from .datasets.conditions import Features
+from .disclosure import refuse_unfit
 from .driver.limits import Limits
 from .errors import DeclarationError
 from .measured import Measured
@@ -93,6 +94,8 @@ class Procure(Named):
         on = mine if backend is None else provisioned(backend, mine.base, mine.isolation)
         usable(self._case.candidate, on)
         try:
+            if on is not mine:  # the fixture has looked at its own
+                refuse_unfit(on.describe(), self._slice.inputs)
             self._begin(on)
             if not own and self._references:
                 executions = runner.compared(self._marked, self._references)

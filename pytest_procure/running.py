@@ -21,7 +21,7 @@ from .backends import LoadedBackend, LoadedEndpoint, device_lock
 from .candidates import Candidate
 from .cases import Case
 from .datasets import DatasetSlice, Scorer
-from .disclosure import files_of, refuse_deviating
+from .disclosure import files_of, refuse_deviating, refuse_unfit
 from .driver.cutting import measured_part
 from .driver.hiding import hide_secrets
 from .driver.journal import Journal
@@ -135,6 +135,7 @@ class Runner:
                 loaded.callback(backends[other.name].close)
                 backends[other.name].before &= self._backend.before  # the candidate is there already
                 refuse_deviating(other, backends[other.name].describe())
+                refuse_unfit(backends[other.name].describe(), self._slice.inputs)
                 if self._hold is not None:
                     told = redacted_data(backends[other.name].describe())
                     self._hold.look_at_other(other.name, other.describe(), told)

@@ -1,8 +1,9 @@
+import numpy as np
 import pytest
 
 from pytest_procure import Candidate
-from pytest_procure.disclosure import answered_by, deviations, notes_of, refuse_deviating
-from pytest_procure.errors import ProvisionError
+from pytest_procure.disclosure import answered_by, deviations, notes_of, refuse_deviating, refuse_unfit
+from pytest_procure.errors import DataError, ProvisionError
 
 
 def offer(**stated):
@@ -145,6 +146,62 @@ def test_notes_name_their_candidate():
         "Candidate `a`: it ran code.",
         "Candidate `a`: precision: ....",
     ]
+
+
+@pytest.mark.parametrize("backend", [told(), told(precision={}), {"runtime": "Python 3"}, {"stages": []}])
+def test_a_precision_that_nobody_could_observe_is_told_and_is_no_deviation(backend):
+    assert deviations(offer(precision="int8"), backend) == []
+    assert notes_of([{"name": "acme", "precision": "int8", "backend": backend}]) == [
+        "Candidate `acme`: precision: declared `int8`, and not observed, because nothing that runs shows it."
+    ]
+
+
+def test_nothing_is_told_of_a_precision_that_was_observed_or_not_declared_or_of_what_was_not_loaded():
+    seen = told(precision={"int8": 1.0})
+    stages = {"stages": [{"name": "a", "backend": told()}, {"name": "b", "backend": seen}]}
+    for precision, backend in (("int8", seen), ("int8", stages), ("", told()), ("int8", {})):
+        assert notes_of([{"name": "acme", "precision": precision, "backend": backend}]) == []
+
+
+PAIR = {"keys": {"a": "question", "b": "types"}}
+RECORD = np.zeros(2, dtype=[("question", "f4"), ("typ", "i4")])
+
+
+@pytest.mark.parametrize(
+    ("inputs", "said"),
+    [
+        (
+            [{"question": 1, "types": 2}, {"question": 1, "typ": 2}],
+            "unknown key `types`; did you mean `typ`?",
+        ),
+        (RECORD, "unknown key `types`; did you mean `typ`?"),
+        (np.zeros((2, 3)), "a sample is a ndarray; the model takes a mapping with `question`, `types`"),
+        (["a text"], "a sample is a str; the model takes a mapping with `question`, `types`"),
+        ([3], "a sample is a int; the model takes"),
+    ],
+)
+def test_samples_without_what_the_model_takes_are_refused(inputs, said):
+    for backend in (PAIR, {"stages": [{"name": "s", "takes": None, "backend": PAIR}]}):
+        with pytest.raises(DataError) as refusal:
+            refuse_unfit(backend, inputs)
+        assert said in str(refusal.value)
+
+
+def test_samples_that_have_what_the_model_takes_are_not_refused():
+    both = [{"question": 1, "types": 2, "more": 3}]
+    later = {"stages": [{"name": "s", "backend": {}}, {"name": "t", "backend": PAIR}]}
+    taken = {"stages": [{"name": "s", "takes": "pairs", "backend": PAIR}]}
+    for backend, inputs in (
+        (PAIR, both),
+        (PAIR, []),
+        (PAIR, np.zeros(2, dtype=[("question", "f4"), ("types", "i4")])),
+        ({"keys": {}}, [1]),
+        ({"keys": ["another's own"]}, [1]),
+        ({}, [1]),
+        (later, [1]),
+        (taken, [1]),
+    ):
+        refuse_unfit(backend, inputs)
 
 
 def named(asked, *answered):

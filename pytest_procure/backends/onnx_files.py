@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import mmap
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -23,42 +24,72 @@ _GRAPH: _Fields = {5: _TENSOR, 15: _SPARSE}
 _ATTRIBUTE: _Fields = {5: _TENSOR, 6: _GRAPH, 10: _TENSOR, 11: _GRAPH, 22: _SPARSE, 23: _SPARSE}
 _NODE: _Fields = {5: _ATTRIBUTE}
 _GRAPH[1] = _NODE
-_MODEL: _Fields = {7: _GRAPH, 25: {7: _NODE}}
+_MODEL: _Fields = {7: _GRAPH, 25: {7: _NODE, 11: _ATTRIBUTE}}
 
 
 def external_files(model: Path, *, shown: str) -> dict[str, Path]:
     """Find the files beside `model` that hold its weights: name in the model -> file.
 
-    Raises `ProvisionError` when one is missing or lies outside the model's folder, links followed. A file
-    that is no ONNX model at all has none: the runtime says what is wrong with it.
+    Raises `ProvisionError` when one is missing or lies outside the model's folder, links followed, and for a
+    model that cannot be read to its end: a runtime may read on, and what it loads then is known to nobody.
     """
-    folder = model.resolve().parent
+    folder = model.parent.resolve()  # that of a link, not of what it leads to: runtimes start there
     found = {}
-    for name in sorted(_locations(model)):
+    for written in sorted(set(_locations(model, shown))):
+        name = written.decode("utf-8", "backslashreplace")
+        said = name if name.isprintable() else ascii(name)[1:-1]
+        if name.encode() != written or "\0" in name:
+            raise ProvisionError(
+                f"`{shown}` reads its weights from `{said}`, which is no name of a file; that is refused"
+            )
         file = (folder / name).resolve()
         if not file.is_relative_to(folder):
             raise ProvisionError(
-                f"`{shown}` reads its weights from `{name}`, outside its own folder; that is refused"
+                f"`{shown}` reads its weights from `{said}`, outside its own folder; that is refused"
             )
         if not file.is_file():
             raise ProvisionError(
-                f"`{shown}` keeps weights in `{name}`, which is not there; expected it beside the model"
+                f"`{shown}` keeps weights in `{said}`, which is not there; expected it beside the model"
             )
         found[name] = file
     return found
 
 
-def _locations(model: Path) -> set[str]:
-    if model.suffix == ".ort" or model.stat().st_size == 0:
-        return set()
-    with model.open("rb") as stream, mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as data:
-        try:
-            return set(_walk(data))
-        except (ValueError, IndexError):
-            return set()
+@contextmanager
+def mapped(model: Path, shown: str) -> Iterator[mmap.mmap]:
+    """Give a model's bytes to a reader, which raises `ValueError` or `IndexError` for what it cannot read.
+
+    They become a `ProvisionError`.
+    """
+    try:
+        if not model.stat().st_size:  # which cannot be mapped
+            raise ValueError("it is empty")  # noqa: TRY301 - told like any other
+        with (
+            model.open("rb") as stream,
+            mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as data,
+        ):
+            yield data
+    except (ValueError, IndexError) as error:
+        why = "it ends too early" if isinstance(error, IndexError) else str(error)
+        raise ProvisionError(
+            f"`{shown}` cannot be read to its end as an ONNX model ({why}), so nobody can say which files "
+            "and weights it has; that is refused"
+        ) from None
 
 
-def _walk(data: mmap.mmap) -> Iterator[str]:
+def has_other_format(model: Path) -> bool:
+    """Whether onnxruntime reads it as its own format, which keeps all in one file and is not read here."""
+    return model.suffix.lower() == ".ort"
+
+
+def _locations(model: Path, shown: str) -> list[bytes]:
+    if has_other_format(model):
+        return []
+    with mapped(model, shown) as data:
+        return list(_walk(data))
+
+
+def _walk(data: mmap.mmap) -> Iterator[bytes]:
     todo: list[tuple[int, int, _Fields]] = [(0, len(data), _MODEL)]
     while todo:
         start, end, wanted = todo.pop()
@@ -67,6 +98,6 @@ def _walk(data: mmap.mmap) -> Iterator[str]:
             if inside == "entry":
                 entry = {key: data[a:b] for key, a, b in messages(data, first, last)}
                 if entry.get(1) == b"location":
-                    yield entry.get(2, b"").decode()
+                    yield entry.get(2, b"")
             elif inside is not None:
                 todo.append((first, last, inside))

@@ -39,6 +39,7 @@ _OPTIMISATION = {
     "extended": "ORT_ENABLE_EXTENDED",
     "all": "ORT_ENABLE_ALL",
 }
+_TEXT = "tensor(string)"
 #: All of these install into one folder: with two of them, what runs is whatever was installed last.
 _DISTRIBUTIONS = (
     "onnxruntime",
@@ -128,7 +129,8 @@ class OnnxRuntime:
             ) from None
         file = model_file(base, self.path)
         checked_digest(file, self.sha256, str(self.path))
-        weights = external_files(file, shown=str(self.path))
+        beside = external_files(file, shown=str(self.path))
+        precision = of_onnx(file, shown=str(self.path))
         providers = known(self.providers, onnxruntime.get_available_providers())
         lack = lacking(onnxruntime, [name for name, _ in providers])
         try:
@@ -141,8 +143,8 @@ class OnnxRuntime:
             )
         except Exception as error:  # noqa: BLE001 - onnxruntime raises subclasses of Exception itself
             raise ProvisionError(self._refusal(error, file, onnxruntime.__version__, lack)) from None
-        files = [file_record(file), *(file_record(path, name) for name, path in weights.items())]
-        loaded = LoadedOnnxRuntime(self, onnxruntime, session, files, of_onnx(file))
+        files = [file_record(file), *(file_record(path, name) for name, path in beside.items())]
+        loaded = LoadedOnnxRuntime(self, onnxruntime, session, files, precision)
         loaded.check(lack)
         return loaded
 
@@ -192,6 +194,9 @@ class LoadedOnnxRuntime:
         self._weights = weights
         self._run = self._bound if declared.io_binding else session.run
         self._inputs = session.get_inputs()
+        keys = declared.inputs or {}
+        alone = len(self._inputs) == 1 and not keys  # then a sample is the input itself
+        self._keys = {} if alone else {each.name: keys.get(each.name, each.name) for each in self._inputs}
         self._output_names = [output.name for output in session.get_outputs()]
         self._dtype = None if declared.dtype is None else np.dtype(declared.dtype)
         self._decode = decoder(declared.decode)
@@ -225,14 +230,18 @@ class LoadedOnnxRuntime:
         for key in declared.inputs or ():
             if key not in names:
                 raise ProvisionError(f"`{path}`: {unknown('model input', key, names)}")
-        if isinstance(declared.decode, str):
-            outputs = self._session.get_outputs()
-            if len(outputs) != 1 or len(outputs[0].shape) != 2:
-                shapes = ", ".join(f"{output.name} {output.shape}" for output in outputs)
-                raise ProvisionError(
-                    f"`{path}`: decode={declared.decode!r} needs one output of shape (batch, classes), the "
-                    f"model gives {shapes}; expected decode=a function of the outputs"
-                )
+        outputs = self._session.get_outputs()
+        text = [node.name for node in [*self._inputs, *outputs] if node.type == _TEXT]
+        if declared.io_binding and text:  # of such an input it says so when asked; of an output it crashes
+            raise ProvisionError(
+                f"`{path}`: `{text[0]}` is text, which cannot be bound; leave out `io_binding=`"
+            )
+        if isinstance(declared.decode, str) and (len(outputs) != 1 or len(outputs[0].shape) != 2):
+            shapes = ", ".join(f"{output.name} {output.shape}" for output in outputs)
+            raise ProvisionError(
+                f"`{path}`: decode={declared.decode!r} needs one output of shape (batch, classes), the "
+                f"model gives {shapes}; expected decode=a function of the outputs"
+            )
 
     def predict(self, inputs: Any) -> Sequence[Any]:
         """Answer a batch. Raises `RuntimeError` with one line of what onnxruntime says."""
@@ -270,13 +279,9 @@ class LoadedOnnxRuntime:
         return binding.copy_outputs_to_cpu()
 
     def _feed(self, inputs: Any) -> dict[str, Any]:
-        keys = self._declared.inputs or {}
-        if len(self._inputs) == 1 and not keys:
-            return {self._inputs[0].name: self._array(inputs)}
-        return {
-            node.name: self._array([sample[keys.get(node.name, node.name)] for sample in inputs])
-            for node in self._inputs
-        }
+        if not self._keys:
+            return {node.name: self._array(inputs) for node in self._inputs}
+        return {name: self._array([sample[key] for sample in inputs]) for name, key in self._keys.items()}
 
     def _array(self, inputs: Any) -> Any:
         array = inputs if isinstance(inputs, np.ndarray) else np.asarray(inputs)
@@ -310,6 +315,7 @@ class LoadedOnnxRuntime:
             "device": self.device,
             "providers": list(self._session.get_providers()),
             "provider_nodes": self._nodes(),
+            "keys": self._keys,
             "io_binding": declared.io_binding,
             "threads": declared.threads,
             "graph_optimisation": declared.graph_optimisation,

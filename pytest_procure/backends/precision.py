@@ -2,35 +2,19 @@
 
 from __future__ import annotations
 
-import math
-import mmap
 import re
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from .protobuf import BYTES, NUMBER, fields, messages, varint
+from .onnx_files import has_other_format, mapped
+from .onnx_graph import read
+from .onnx_weights import Weights
 
 #: A part of the weights that is smaller says nothing of a model: scales, biases, a layer that is left.
 SMALL = 0.1
 
-#: TensorProto.DataType of onnx.proto -> our word; whole numbers that are indices and shapes are left out.
-_ONNX = {
-    1: "fp32",
-    2: "int8",
-    3: "int8",
-    10: "fp16",
-    11: "fp64",
-    16: "bf16",
-    17: "fp8",
-    18: "fp8",
-    19: "fp8",
-    20: "fp8",
-    21: "int4",
-    22: "int4",
-    23: "fp4",
-}
 _TORCH = {
     "float64": "fp64",
     "float32": "fp32",
@@ -40,9 +24,22 @@ _TORCH = {
     "uint8": "int8",
     "qint8": "int8",
     "quint8": "int8",
+    "qint32": "int32",
+    "uint16": "int16",
+    "uint32": "int32",
+    "uint4": "int4",
+    "quint4x2": "int4",
+    "quint2x4": "int2",
+    "float4_e2m1fn_x2": "fp4",
 }
+#: Indices and masks.
+_NO_WEIGHTS = {"int64", "uint64", "bool"}
+#: Whole numbers that several narrower weights may be packed into, and what these may be.
+PACKS, PACKABLE = frozenset({"int16", "int32"}), frozenset({"int8", "int4", "fp8", "fp4"})
 #: Operators that compute with 8-bit whole numbers, whatever the weights are stored as.
 _INTEGER = re.compile(r"QLinear\w+|\w+Integer|QuantizeLinear|DynamicQuantizeLinear|QGemm|QAttention")
+#: A part that a provider has compiled before: what it computes in stands nowhere.
+_COMPILED = "EPContext"
 #: How offers write them.
 _WORDS = {
     "fp64": r"fp64|float64|f64|double",
@@ -65,38 +62,36 @@ def declared(text: str) -> set[str]:
     }
 
 
-def of_torch(parameters: Iterable[Any], autocast: str | None) -> dict[str, float]:
-    """Share of each precision among the weights; autocast computes in its own, so that counts whole."""
+def of_torch(weights: Iterable[Any], autocast: str | None) -> dict[str, float]:
+    """Share of each precision among tensors; autocast computes in its own, so that counts whole."""
     counts: Counter[str] = Counter()
-    for one in parameters:
+    for one in weights:
         kind = str(one.dtype).removeprefix("torch.")
-        counts[_TORCH.get(kind, "fp8" if kind.startswith("float8") else kind)] += int(one.numel())
+        if kind not in _NO_WEIGHTS:
+            counts[_TORCH.get(kind, "fp8" if kind.startswith("float8") else kind)] += int(one.numel())
     found = _shares(counts)
     return found if autocast is None else found | {_TORCH.get(autocast, autocast): 1.0}
 
 
-def of_onnx(model: Path) -> dict[str, float]:
-    """Share of each precision among an ONNX model's weights; {} where none can be read.
+def of_onnx(model: Path, *, shown: str) -> dict[str, float]:
+    """Share of each precision among the weights that an ONNX model answers with; {} where none can be read.
 
-    Models whose operators compute with 8-bit whole numbers hold `int8` whole, however the weights are stored;
-    weights that `MatMulNBits` packs into bytes count by their own number of bits.
+    Weights that are converted before they are used count as the narrowest on the way, and those that
+    `MatMulNBits` packs into bytes by their own number of bits. Models whose operators compute with 8-bit
+    whole numbers hold `int8` whole, however the weights are stored. Raises `ProvisionError` for a model that
+    cannot be read to its end.
     """
-    if model.suffix == ".ort" or model.stat().st_size == 0:
+    if has_other_format(model):
         return {}
     counts: Counter[str] = Counter()
-    bits: Counter[int] = Counter()
-    operators: set[str] = set()
-    with model.open("rb") as stream, mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as data:
-        try:
-            _Reader(data, counts, bits, operators).model()
-        except (ValueError, IndexError, RecursionError):
-            return {}
-    if bits and counts["int8"]:
-        width = bits.most_common(1)[0][0]
-        packed = counts.pop("int8")
-        counts[f"int{width}"] += packed * 8 // width
+    with mapped(model, shown) as data:
+        weights = Weights(read(data))
+    for word, size in weights.counted():
+        counts[word] += size
+    if _COMPILED in weights.operators:
+        return {}
     found = _shares(counts)
-    if any(_INTEGER.fullmatch(operator) for operator in operators):
+    if any(_INTEGER.fullmatch(operator) for operator in weights.operators):
         found["int8"] = 1.0
     return found
 
@@ -104,72 +99,3 @@ def of_onnx(model: Path) -> dict[str, float]:
 def _shares(counts: Counter[str]) -> dict[str, float]:
     total = sum(counts.values())
     return {word: round(count / total, 6) for word, count in sorted(counts.items()) if count}
-
-
-class _Reader:
-    """Walks through a model's messages; the numbers are those of onnx.proto."""
-
-    def __init__(
-        self, data: mmap.mmap, counts: Counter[str], bits: Counter[int], operators: set[str]
-    ) -> None:
-        self._data = data
-        self._counts = counts
-        self._bits = bits
-        self._operators = operators
-
-    def model(self) -> None:
-        for number, start, end in messages(self._data, 0, len(self._data)):
-            if number == 7:
-                self._graph(start, end)
-            elif number == 25:  # a function
-                for inner, first, last in messages(self._data, start, end):
-                    if inner == 7:
-                        self._node(first, last)
-
-    def _graph(self, start: int, end: int) -> None:
-        for number, first, last in messages(self._data, start, end):
-            if number == 1:
-                self._node(first, last)
-            elif number == 5:
-                self._tensor(first, last)
-
-    def _node(self, start: int, end: int) -> None:
-        operator = ""
-        attributes = []
-        for number, first, last in messages(self._data, start, end):
-            if number == 4:
-                operator = self._data[first:last].decode("utf-8", "replace")
-                self._operators.add(operator)
-            elif number == 5:
-                attributes.append((first, last))
-        for first, last in attributes:
-            self._attribute(first, last, operator)
-
-    def _attribute(self, start: int, end: int, operator: str) -> None:
-        name = b""
-        for number, wire, value, last in fields(self._data, start, end):
-            if number == 1 and wire == BYTES:
-                name = self._data[value:last]
-            elif number == 3 and wire == NUMBER and name == b"bits" and operator == "MatMulNBits":
-                if value in {1, 2, 4, 8}:
-                    self._bits[value] += 1
-            elif number == 5 and wire == BYTES:
-                self._tensor(value, last)
-            elif number == 6 and wire == BYTES:
-                self._graph(value, last)
-
-    def _tensor(self, start: int, end: int) -> None:
-        sizes: list[int] = []
-        kind = 0
-        for number, wire, value, last in fields(self._data, start, end):
-            if number == 1 and wire == NUMBER:
-                sizes.append(value)
-            elif number == 1 and wire == BYTES:  # packed
-                place = value
-                while place < last:
-                    size, place = varint(self._data, place)
-                    sizes.append(size)
-            elif number == 2 and wire == NUMBER:
-                kind = value
-        if kind in _ONNX:
-            self._counts[_ONNX[kind]] += math.prod(sizes)

@@ -26,6 +26,7 @@ from .files import checked_digest, file_record, model_file, one_line
 from .function import qualified_name
 from .precision import of_torch
 from .torch_files import EXPORTED, program, restore
+from .torch_weights import weights_of
 
 #: Stands in the report.
 _TRUSTED = "its files were read with `trust_pickle=True`, so they may have run code of their author's"
@@ -73,7 +74,7 @@ class TorchModule:
             )
         if isinstance(self.module, str | Path) and self.state is not None:
             raise DeclarationError(f"`{self.module}` has weights of its own; leave out `state=`")
-        if self.compile not in {True, False, *_MODES}:
+        if not (isinstance(self.compile, bool) or self.compile in _MODES):
             raise DeclarationError(unknown("mode of compile", str(self.compile), _MODES))
         for what in ("trust_pickle", "channels_last"):
             if not isinstance(getattr(self, what), bool):
@@ -259,7 +260,7 @@ class LoadedTorchModule:
     def describe(self) -> dict[str, Any]:
         """Disclose the runtime, how it was set up, and the state file."""
         torch, declared = self._torch, self._declared
-        weights = sorted({str(one.dtype).removeprefix("torch.") for one in self._module.parameters()})
+        weights = weights_of(torch, self._module)
         return {
             "runtime": f"torch {torch.__version__}",
             "mode": self._mode(),
@@ -270,7 +271,7 @@ class LoadedTorchModule:
             "autocast": declared.autocast,
             "channels_last": declared.channels_last,
             "tf32": self._tf32(),
-            "weights": weights,
+            "weights": sorted({str(one.dtype).removeprefix("torch.") for one in weights}),
             "parameters": sum(one.numel() for one in self._module.parameters()),
             "module": qualified_name(declared.module) if callable(declared.module) else str(declared.module),
             "decode": decoder_name(declared.decode),
@@ -278,7 +279,7 @@ class LoadedTorchModule:
             "declared": {"threads": declared.threads, "sha256": declared.sha256},
             "observed": {
                 "device": self.device,
-                "precision": of_torch(self._module.parameters(), declared.autocast),
+                "precision": of_torch(weights, declared.autocast),
                 "threads": torch.get_num_threads(),
                 "sha256": self._files[0]["sha256"] if self._files else None,
             },

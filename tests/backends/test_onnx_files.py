@@ -1,3 +1,4 @@
+import contextlib
 import hashlib
 
 import numpy as np
@@ -42,11 +43,13 @@ def test_a_model_without_other_files_has_none(folder):
     assert external_files(folder / "m.onnx", shown="m.onnx") == {}
 
 
-@pytest.mark.parametrize("location", ["../secret.bin", "{folder}/secret.bin", "link.bin", "/etc/hostname"])
+@pytest.mark.parametrize(
+    "location", ["../secret.bin", "{folder}/secret.bin", "link.bin", "/etc/hostname", "../se\ncret.bin"]
+)
 def test_a_name_that_leads_out_of_the_folder_is_refused(folder, location):
     (folder / "link.bin").symlink_to(folder.parent / "secret.bin")
     model = model_with(folder, location.format(folder=folder.parent))
-    with pytest.raises(ProvisionError, match="outside its own folder"):
+    with pytest.raises(ProvisionError, match=r"^[^\n]*outside its own folder[^\n]*$"):
         external_files(model, shown="m.onnx")
 
 
@@ -68,9 +71,84 @@ def test_weights_inside_a_branch_are_found(folder):
     assert list(external_files(folder / "m.onnx", shown="m.onnx")) == ["w.bin"]
 
 
+UNKNOWN_GROUP = bytes.fromhex("a306 a406")  # the beginning and the end of a field that ONNX does not know
+
+
+@pytest.mark.parametrize("group", [UNKNOWN_GROUP, bytes.fromhex("a306 3b 3801 3a0161 3c a406")])
+def test_a_group_that_onnx_does_not_know_hides_no_files(folder, group):
+    model = model_with(folder, "w.bin")
+    model.write_bytes(group + model.read_bytes() + group)
+    assert list(external_files(model, shown="m.onnx")) == ["w.bin"]
+    model = model_with(folder, "../secret.bin")
+    model.write_bytes(group + model.read_bytes() + group)
+    with pytest.raises(ProvisionError, match="outside its own folder"):
+        external_files(model, shown="m.onnx")
+
+
+def test_the_runtime_reads_a_model_with_such_a_group(folder):
+    pytest.importorskip("onnxruntime")
+    model = model_with(folder, "w.bin")
+    model.write_bytes(model.read_bytes() + UNKNOWN_GROUP)
+    told = OnnxRuntime("m.onnx").load(folder).describe()
+    assert [each["file"] for each in told["files"]] == ["m.onnx", "w.bin"]
+    assert told["observed"]["precision"] == {"fp32": 1.0}
+
+
+@pytest.mark.parametrize(
+    ("ending", "why"),
+    [
+        (b"", "it is empty"),
+        (UNKNOWN_GROUP[:2], "a group has no end"),
+        (UNKNOWN_GROUP[2:], "a field is of no known type"),
+        (bytes.fromhex("0f"), "a field is of no known type"),
+        (bytes.fromhex("00"), "a field has no valid number"),
+        (bytes.fromhex("ba80808010 00"), "a field has no valid number"),  # protobuf may take it for the graph
+        (bytes.fromhex("3a05 00"), "a field reaches beyond its message"),
+        (bytes.fromhex("0d00"), "a field reaches beyond its message"),
+        (bytes.fromhex("80"), "it ends too early"),
+        (b"\x08" + b"\xff" * 12, "a number has no end"),
+    ],
+)
+def test_a_model_that_cannot_be_read_to_its_end_is_refused(folder, ending, why):
+    model = model_with(folder, "w.bin")
+    model.write_bytes(model.read_bytes() + ending if ending else b"")
+    with pytest.raises(ProvisionError, match=rf"^`m.onnx` cannot be read to its end .* \({why}\)"):
+        external_files(model, shown="m.onnx")
+
+
+def test_a_name_that_is_no_text_hides_no_other(folder):
+    stray = tiny.field(1, 1) + tiny.field(2, 7) + tiny.field(8, "s") + tiny.field(9, bytes(8))
+    for name in (b"\xff", b"w.bin\0"):
+        entry = tiny.field(13, tiny.field(1, "location") + tiny.field(2, name))
+        model = model_with(folder, "w.bin")
+        model.write_bytes(model.read_bytes() + tiny.field(7, tiny.field(5, stray + entry)))
+        with pytest.raises(
+            ProvisionError, match=r"^`m\.onnx` reads its weights from `[^\n]*, which is no name"
+        ):
+            external_files(model, shown="m.onnx")
+
+
+def test_weights_are_looked_for_where_the_runtime_does_beside_a_link(folder):
+    inner = folder / "inner"
+    inner.mkdir()
+    model_with(inner, "w.bin")
+    np.zeros(3, dtype="<f4").tofile(inner / "w.bin")
+    (folder / "m.onnx").symlink_to(inner / "m.onnx")
+    assert external_files(folder / "m.onnx", shown="m.onnx") == {"w.bin": folder.resolve() / "w.bin"}
+
+
+def test_weights_that_a_function_has_by_default_are_found(folder):
+    model = model_with(folder, "w.bin")
+    np.zeros(3, dtype="<f4").tofile(folder / "v.bin")
+    default = tiny.field(11, tiny.field(1, "v") + tiny.field(5, tiny.external("v", (3,), "v.bin")))
+    model.write_bytes(model.read_bytes() + tiny.field(25, tiny.field(1, "f") + default))
+    assert list(external_files(model, shown="m.onnx")) == ["v.bin", "w.bin"]
+
+
 @invariant
 @given(cut=st.integers(0, 200), noise=st.binary(max_size=40))
-def test_a_damaged_file_is_left_to_the_runtime(tmp_path_factory, cut, noise):
+def test_a_damaged_file_is_refused_or_has_no_files(tmp_path_factory, cut, noise):
     path = tmp_path_factory.mktemp("models") / "m.onnx"
     path.write_bytes(tiny.adds(tiny.weights("w", [1, 2, 3]))[:cut] + noise)
-    assert external_files(path, shown="m.onnx") == {}
+    with contextlib.suppress(ProvisionError):
+        assert external_files(path, shown="m.onnx") == {}

@@ -101,7 +101,8 @@ def test_a_missing_folder_and_a_folder_are_told(base):
 
 @pytest.mark.parametrize("content", [b"", b"hello, this is no model" * 9, b"\x08\x08"])
 def test_what_is_no_model_is_told(base, content):
-    refuses(OnnxRuntime(write(base, content)), base, "cannot load `models/other.onnx`")
+    told = "cannot load" if content == b"\x08\x08" else "cannot be read to its end as an ONNX model"
+    refuses(OnnxRuntime(write(base, content)), base, "`models/other.onnx`", told)
 
 
 def test_an_unknown_provider_is_told_with_the_nearest(base):
@@ -362,3 +363,15 @@ def test_providers_that_may_round_to_tf32_are_named(base, used, named, monkeypat
     assert [name for note in notes for name in (CUDA, TENSORRT) if name in note] == named
     loaded._weights = {"fp16": 1.0}
     assert loaded.describe()["notes"] == []
+
+
+@pytest.mark.parametrize("which", ["input", "output"])
+def test_text_that_cannot_be_bound_is_told_when_loaded(base, which):
+    """Asked all the same, onnxruntime 1.32 ends the process over an output that is text."""
+    kinds = (tiny.STRING, tiny.FLOAT) if which == "input" else (tiny.FLOAT, tiny.STRING)
+    cast = tiny.node("Cast", ["x"], ["y"], to=kinds[1])
+    ports = [[tiny.port(name, kind)] for name, kind in zip("xy", kinds, strict=True)]
+    path = write(base, tiny.model(tiny.graph([cast], *ports)))
+    told = f"`{'x' if which == 'input' else 'y'}` is text, which cannot be bound"
+    refuses(OnnxRuntime(path, io_binding=True), base, told)
+    OnnxRuntime(path).load(base).close()

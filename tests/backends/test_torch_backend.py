@@ -32,6 +32,8 @@ def test_without_torch_the_command_to_run_is_told(tmp_path, monkeypatch):
         ({"decode": "argmx"}, "expected 'argmax'"),
         ({"decode": "top-0"}, "expected 'argmax'"),
         ({"compile": "max-autotun"}, "did you mean `max-autotune`?"),
+        ({"compile": []}, "mode of compile `[]`"),
+        ({"compile": 1}, "mode of compile `1`"),
         ({"trust_pickle": 1}, "`trust_pickle` of a TorchModule is no True or False"),
         ({"sha256": "0" * 64}, "there is none"),
     ],

@@ -25,10 +25,12 @@ def _varint(value):
     return bytes([*out, value])
 
 
-def node(kind, inputs: Sequence[str], outputs: Sequence[str], **subgraphs):
+def node(kind, inputs: Sequence[str], outputs: Sequence[str], **attributes):
+    """An operator; its attributes are whole numbers and graphs."""
     parts = [field(1, name) for name in inputs] + [field(2, name) for name in outputs] + [field(4, kind)]
-    for name, body in subgraphs.items():
-        parts.append(field(5, field(1, name) + field(6, body) + field(20, 5)))
+    for name, value in attributes.items():
+        held = field(3, value) + field(20, 2) if isinstance(value, int) else field(6, value) + field(20, 5)
+        parts.append(field(5, field(1, name) + held))
     return b"".join(parts)
 
 
@@ -41,6 +43,12 @@ def weights(name, values):
     array = np.asarray(values, dtype="<f4")
     dims = b"".join(field(1, size) for size in array.shape)
     return dims + field(2, FLOAT) + field(8, name) + field(9, array.tobytes())
+
+
+def tensor(name, kind, array):
+    """A tensor of any type, whose elements lie in the array's bytes."""
+    dims = b"".join(field(1, size) for size in array.shape)
+    return dims + field(2, kind) + field(8, name) + field(9, array.tobytes())
 
 
 def external(name, shape, location):

@@ -27,9 +27,9 @@ def scans(n=256):
     return (grey / np.float32(255))[:, np.newaxis].astype(np.float32)
 
 
-def used():
-    """Bytes in use on the first GPU."""
-    ((gpu,), _) = gpus_of("cuda:0")
+def used(device="cuda:0"):
+    """Bytes in use on a GPU."""
+    ((gpu,), _) = gpus_of(device)
     return gpu.nvml.nvmlDeviceGetMemoryInfo(gpu.gpu).used
 
 
@@ -193,6 +193,21 @@ def test_a_module_that_does_not_fit_is_told_and_leaves_nothing(torch, tmp_path):
     with pytest.raises(ProvisionError, match="cannot be put on cuda:0"):
         TorchModule(Large, device="cuda:0").load(tmp_path)
     assert used() - before < 2**26
+
+
+def test_a_second_gpu_is_the_one_that_computes_and_is_looked_at(torch, tmp_path):
+    if torch.cuda.device_count() < 2:
+        pytest.skip("there is one GPU here")
+    ((first, second), reason) = gpus_of("cuda:0,1")
+    assert reason == ""
+    assert first.gpu is not second.gpu
+    assert second.name == torch.cuda.get_device_name(1)
+    before = used("cuda:1")
+    loaded = TorchModule(lambda: torch.nn.Linear(16_384, 16_384), device="cuda:1").load(tmp_path)
+    assert loaded.describe()["observed"]["device"] == "cuda:1"
+    assert loaded.predict(np.zeros((1, 16_384), dtype=np.float32)).shape == (1, 16_384)
+    assert used("cuda:1") - before >= 2**30
+    loaded.close()
 
 
 # ONNX Runtime

@@ -1,5 +1,6 @@
 """An offer is held to what it declares: another precision or device says nothing of it."""
 
+import html
 import sys
 from pathlib import Path
 
@@ -53,3 +54,16 @@ def test_nobody_is_compared_with_an_offer_that_is_not_what_it_says(offers):
     ran = offers.run("--procure-report")
     assert ran.verdicts == {"test_it[honest]": "not tested"}
     assert "`other` is no measure for others" in ran.words
+
+
+def test_a_precision_that_nobody_could_observe_is_told_and_decides_nothing(offers):
+    unseen = 'Candidate("unseen", backend=lambda b: b.argmax(1).tolist(), precision="int8")'
+    offers.conftest(SUITE.replace('return [Candidate("honest"', f'return [{unseen}, Candidate("honest"'))
+    offers.tests('@pytest.mark.bar("accuracy", at_least=0.9)\ndef test_it(procure): procure.run()')
+    ran = offers.run("--procure-report", "--procure-candidate", "unseen", "--procure-candidate", "honest")
+    assert ran.verdicts == {"test_it[unseen]": "accept", "test_it[honest]": "accept"}
+    (note,) = (note for note in ran.record["notes"] if "precision" in note)
+    assert note.startswith("Candidate `unseen`: precision: declared `int8`, and not observed")
+    assert "declared `int8`, and not observed" in html.unescape(
+        (ran.folder / "report.html").read_text("utf-8")
+    )

@@ -1,6 +1,12 @@
 """What only shows when a test runs: each is one clear sentence, and the status tells it."""
 
+import sys
+from pathlib import Path
+
 import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "backends"))
+import tiny_onnx as tiny
 
 READS = """
 @pytest.mark.bar("accuracy", at_least=0.9)
@@ -226,3 +232,55 @@ def test_a_bar_of_ones_own_and_a_value_in_another_unit_are_told(suite):
             procure.measure("own.ramp_up", 2.5, unit="USD")
     """)
     assert told(suite) == "bar `own.ramp_up` is 3 s, and the measured value is in USD"
+
+
+MODEL = "OnnxRuntime('m.onnx', decode='argmax', inputs={'x': 'vektor'})"
+NO_SUCH_KEY = "a sample: unknown key `vektor`; did you mean `vector`? Known: vector"
+
+
+@pytest.fixture
+def keyed(suite):
+    """A suite whose samples have the key `vector`, without candidates."""
+    pytest.importorskip("onnxruntime")
+    (suite.path / "m.onnx").write_bytes(tiny.adds(tiny.weights("w", [0, 0, 0])))
+
+    def write(candidates):
+        suite.conftest(
+            "from pytest_procure import OnnxRuntime, Pipeline, Stage\n"
+            + candidates
+            + "def pytest_procure_datasets():\n"
+            + "    rows = [{'vector': np.eye(3, dtype='f')[i % 3]} for i in range(60)]\n"
+            + "    return {'d': Dataset.from_arrays('d', inputs=rows, references=np.arange(60) % 3)}\n"
+        )
+        return suite
+
+    return write
+
+
+@pytest.mark.parametrize("isolation", ["", ", isolation='process'"])
+@pytest.mark.parametrize("backend", [MODEL, f"Pipeline([Stage('read', {MODEL})])"])
+def test_a_key_that_no_sample_has_is_told_before_the_run(keyed, backend, isolation):
+    suite = keyed(offer(backend + isolation))
+    suite.tests(READS)
+    assert told(suite) == NO_SUCH_KEY
+
+
+RIGHT = MODEL.replace("vektor", "vector")
+
+
+def test_so_is_one_of_another_backend(keyed):
+    suite = keyed(offer(RIGHT))
+    suite.tests(
+        "from pytest_procure import OnnxRuntime\n"
+        + READS.replace("procure.run()", f"procure.run(backend={MODEL})")
+    )
+    assert told(suite) == NO_SUCH_KEY
+
+
+def test_so_is_one_of_an_offer_to_compare_with(keyed):
+    suite = keyed(
+        "def pytest_procure_candidates():\n"
+        f"    return [Candidate('only', backend={RIGHT}), Candidate('other', backend={MODEL})]\n"
+    )
+    suite.tests(READS.replace("at_least=0.9", "below='other', margin=0.05"))
+    assert told(suite) == NO_SUCH_KEY
