@@ -57,7 +57,7 @@ class Run:
     cut: RequestLog | None = None  # the first part of the run, where the scenario says it is not measured
     warmup_ns: int = 0  # how long the warm-up calls took, before the first scheduled time
     endings: tuple[Ending, ...] = ()  # of the candidate's own processes, since the run before
-    origin_ns: int = 0  # of `perf_counter_ns`: when the first query of the log was due
+    origin_ns: int = 0  # of `perf_counter_ns`: 0 of the log's times
 
     @property
     def broken(self) -> bool:

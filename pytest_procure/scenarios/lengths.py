@@ -62,6 +62,11 @@ def sessions(traffic: Traffic) -> int:
     return math.floor(Decimal(str(traffic.starts)) * traffic.duration.base)
 
 
+def begun(traffic: Traffic) -> int:
+    """Count the arrivals at a declared rate: of sessions their beginnings."""
+    return sessions(traffic) if traffic.starts is not None else queries(traffic, 1)
+
+
 def rate(traffic: Traffic) -> float | None:
     """Give the declared rate: queries a second, on average; None where the candidate sets the pace.
 
@@ -93,9 +98,9 @@ def span(traffic: Traffic) -> Decimal:
     if traffic.trace is not None:
         return Decimal(repr(traffic.trace.seconds(queries(traffic, 1), traffic.speed)))
     pauses = traffic.think_time.base * (traffic.turns - 1)
-    begun = rate(traffic) if traffic.starts is None else traffic.starts
-    if begun is not None and traffic.count is not None:
-        return traffic.count / Decimal(str(begun)) + pauses
+    often = rate(traffic) if traffic.starts is None else traffic.starts
+    if often is not None and traffic.count is not None:
+        return traffic.count / Decimal(str(often)) + pauses
     return traffic.duration.base + pauses if traffic.duration else Decimal(0)
 
 
