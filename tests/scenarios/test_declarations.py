@@ -210,6 +210,14 @@ def test_conditions_are_plain_data_and_say_everything():
     assert json.loads(json.dumps(declare("ramp", start=1, end=2, duration="9 s").conditions()))["start"] == 1
 
 
+def test_conditions_say_what_a_duration_does_to_the_gaps():
+    told = [
+        declare("server", qps=4, **more).conditions()["arrivals"]
+        for more in ({"count": 9}, {"duration": "9 s"}, {"duration": "9 s", "arrivals": "constant"})
+    ]
+    assert ["over their sum" in each for each in told] == [False, True, False]
+
+
 def test_pauses_stretch_the_wall_limit():
     sessions = declare("sessions", starts=1, turns=100, think_time="60 s", count=10)
     assert sessions.wall_limit > seconds(99 * 60)
