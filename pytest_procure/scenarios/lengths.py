@@ -110,6 +110,11 @@ def check_length(traffic: Traffic) -> None:
     if traffic.duration is not None and traffic.count is not None:
         raise DeclarationError(f"scenario `{name}` has both `duration` and `count`; expected one of the two")
     _check_rate(traffic)
+    if traffic.trace is not None and traffic.count is not None and traffic.count > len(traffic.trace):
+        raise DeclarationError(
+            f"scenario `{name}`: `count={traffic.count}`, but trace `{traffic.trace.file}` holds "
+            f"{len(traffic.trace):,} arrival(s); expected so many at most, or no `count`"
+        )
     if span(traffic) > _LONGEST.base:
         raise DeclarationError(
             f"scenario `{name}`: traffic of {span(traffic):.0f} s; expected a week at most"

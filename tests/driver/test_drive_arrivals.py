@@ -116,6 +116,7 @@ LENGTHS = [{"duration": "45 s"}, {"duration": "100 s"}, {"count": 700}]
 WITH_A_LAW = [
     *(("server", {"qps": qps, **length}) for qps in (1.3, 40) for length in LENGTHS),
     ("server", {"qps": 1e5, "duration": "30 ms"}),
+    *(("server", {"qps": 1e7, **length}) for length in ({"count": 9000}, {"duration": "900 us"})),
     *(
         ("burst", {"base": base, "peak": 50, "duty": duty, "period": period, **length})
         for base in (0, 0.1, 20)
