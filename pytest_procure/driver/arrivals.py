@@ -100,8 +100,9 @@ def arrivals_of(times: Int64, law: Law, *, false_alarm: float = FALSE_ALARM) -> 
         told.append(f"the gaps vary by {spread:.1%} of a gap" if spread > _SPREAD else "")
     else:
         low, high = _ranks(least, law.shape), _ranks(most, law.shape)
+        unsure = float((high - low).mean())
         distance, correlation = _distance(low, high), _correlation((low + high) / 2)
-        told += [_of_shape(len(low), distance, each), _of_order(len(low), correlation, each)]
+        told += [_of_shape(len(low), distance, each), _of_order(len(low), correlation, unsure, each)]
     return Arrivals(
         gaps=gaps,
         rate=rate,
@@ -187,10 +188,11 @@ def _correlation(ranks: Floats) -> float:
     return float(12 * (centred[:-1] * centred[1:]).mean())
 
 
-def _of_order(n: int, correlation: float, risk: float) -> str:
+def _of_order(n: int, correlation: float, unsure: float, risk: float) -> str:
+    """Judge the order; ranks that rounding leaves `unsure` by so much may follow each other by about that."""
     from scipy import special  # noqa: PLC0415 - as above
 
     limit = -float(special.ndtri(risk / 2)) / math.sqrt(n - 1)
-    if abs(correlation) <= max(limit, _CORRELATION):
+    if abs(correlation) <= max(limit, _CORRELATION) + unsure:
         return ""
     return f"gaps between arrivals follow each other (lag-1 correlation {correlation:.2f})"

@@ -124,6 +124,7 @@ WITH_A_LAW = [
         for period in ("300 ms", "10 s")
         for length in LENGTHS
     ),
+    ("burst", {"base": 0, "peak": 1e7, "period": "300 us", "count": 9000}),
     *(
         ("ramp", {"start": start, "end": end, "duration": "60 s", **steps})
         for start, end in [(100, 0.1), (0.1, 100), (100, 1e-9), (30, 30), (100, 5e-324)]

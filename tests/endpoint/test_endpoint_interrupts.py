@@ -35,7 +35,8 @@ run = module.drive(
     Texts(5),
     Scenario.declare("server", qps=200, count=20, warmup=0),
 )
-print(run.interrupted, run.log.stopped, len(run.log), (run.log.completed >= 0).sum(), len(run.audit.lost_processes))
+ended = (run.log.completed >= 0).sum()
+print(run.interrupted, run.log.stopped, len(run.log), ended, len(run.audit.lost_processes))
 """
 
 
