@@ -128,3 +128,40 @@ def test_ctrl_c_after_the_last_answer_keeps_the_log_and_marks_it(pressed, reques
         check=False,
     )
     assert done.stdout.split() == ["True", "interrupted", "9", "False", "True"], done.stderr
+
+
+def test_the_inner_one_decides_while_it_lasts():
+    with Interrupts() as outer:
+        outer.arm()
+        with Interrupts() as inner:
+            inner.arm()
+            inner.hold()
+            press()
+        assert (inner.pressed, outer.pressed) == (1, 1)
+        press()  # the first was the inner one's
+
+
+def test_an_outer_one_is_armed_again_or_holds_on():
+    with Interrupts() as outer:
+        outer.arm()
+        with Interrupts() as inner:
+            inner.arm()
+            inner.hold()
+        with pytest.raises(KeyboardInterrupt):
+            press()
+    with Interrupts(holds_on=True) as outer:
+        outer.arm()
+        with Interrupts() as inner:
+            inner.arm()
+            inner.hold()
+        press()
+        with pytest.raises(KeyboardInterrupt):
+            outer.arm()
+
+
+def test_nothing_begins_when_it_was_pressed_around():
+    with Interrupts() as outer:
+        press()
+        with pytest.raises(KeyboardInterrupt), Interrupts() as inner:
+            inner.arm()
+    assert outer.pressed == 1
