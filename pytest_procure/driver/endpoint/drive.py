@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,7 +25,7 @@ from .audit import endpoint_audit
 from .copying import Copy
 from .crew import Crew
 from .host import Host
-from .outcome import request_log
+from .outcome import endings_of, request_log
 from .plan import Plan
 
 #: Between the start signal and the first scheduled time, so that all load processes have heard it.
@@ -133,7 +133,7 @@ def _drive(  # noqa: PLR0913, PLR0917 - as above
             raise
         else:
             _collect(plan, crew, interrupts)
-            return _run(plan, crew, window, limits, host)
+            return _run(plan, crew, window, limits, host, backend.describe())
         finally:
             crew.close()
     finally:
@@ -222,11 +222,14 @@ def _collect(plan: Plan, crew: Crew, interrupts: Interrupts) -> None:
     crew.stop(0)
 
 
-def _run(plan: Plan, crew: Crew, window: _Window, limits: Limits, host: Host) -> Run:
+def _run(  # noqa: PLR0913, PLR0917 - what a run was made of
+    plan: Plan, crew: Crew, window: _Window, limits: Limits, host: Host, described: Mapping[str, Any]
+) -> Run:
     """Write the log and the audit of what the load processes have left."""
     reports = [worker.said["done"] for worker in crew.workers if "done" in worker.said]
     texts = [worker.said.get("done", {}).get("texts", []) for worker in crew.workers]
     endings = host.endings()
+    ended_by = endings_of(plan, texts)
     log = request_log(plan, texts, window.stopped, window.ended - window.origin)
     told = endpoint_audit(
         log,
@@ -239,7 +242,11 @@ def _run(plan: Plan, crew: Crew, window: _Window, limits: Limits, host: Host) ->
         limits=limits,
         server_log=host.log_bytes(),
     )
-    conditions = _conditions(plan, crew, reports) | {"repeated": repeat_share(log.samples)}
+    conditions = _conditions(plan, crew, reports) | {
+        "ended_by": ended_by,
+        "model_asked": str(described.get("model") or ""),
+        "repeated": repeat_share(log.samples),
+    }
     return Run(
         log=log,
         audit=told,
