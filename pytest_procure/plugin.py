@@ -213,21 +213,31 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
     nothing_judged = item.config.getoption("procure_plan") or item.config.getoption("procure_seal")
     if trial is None or nothing_judged:
         return (yield)
-    keeper = session_of(item.config).keeper
-    keep = None if keeper is None else keeper.run
-    try:
-        result = yield
-    except BaseException as error:
-        trial.failed(error, getattr(item, "obj", None))
+    from .driver.interrupts import Interrupts  # noqa: PLC0415 - only requirements get here
+
+    session = session_of(item.config)
+    keep = None if session.keeper is None else session.keeper.run
+    with Interrupts() as interrupts:
+        interrupts.arm()
+        try:
+            result = yield
+        except BaseException as error:
+            interrupts.hold()
+            trial.failed(error, getattr(item, "obj", None))
+            trial.conclude(keep)
+            if interrupts.pressed or isinstance(error, KeyboardInterrupt):
+                session.interrupted(trial)  # no report follows that would carry the record
+                raise
+            if isinstance(error, ProcureError):
+                raise pytest.fail.Exception(f"procure: {error}", pytrace=False) from None
+            if excuse := trial.excuse():
+                pytest.xfail(excuse)
+            raise
+        interrupts.hold()
         trial.conclude(keep)
-        if isinstance(error, KeyboardInterrupt):
-            session_of(item.config).interrupted(trial)  # no report follows that would carry the record
-        if isinstance(error, ProcureError):
-            raise pytest.fail.Exception(f"procure: {error}", pytrace=False) from None
-        if excuse := trial.excuse():
-            pytest.xfail(excuse)
-        raise
-    trial.conclude(keep)
+        if interrupts.pressed:
+            session.interrupted(trial)
+            raise KeyboardInterrupt
     if failure := trial.failure():
         pytest.fail(failure, pytrace=False)
     return result

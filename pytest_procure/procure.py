@@ -11,6 +11,7 @@ from .cases import Case
 from .datasets import DatasetSlice
 from .datasets.conditions import Features
 from .disclosure import refuse_unfit
+from .driver.interrupts import Interrupts
 from .driver.limits import Limits
 from .errors import DeclarationError
 from .measured import Measured
@@ -90,9 +91,18 @@ class Procure(Named):
             raise DeclarationError(
                 "`stopping=` is for the marked scenario, on which the declared bars are judged"
             )
-        mine, runner = self._backend, self._runner
+        mine = self._backend
         on = mine if backend is None else provisioned(backend, mine.base, mine.isolation)
         usable(self._case.candidate, on)
+        with Interrupts(holds_on=True) as interrupts:
+            interrupts.arm()
+            result = self._measured(on, chosen, own=own)
+            interrupts.arm()  # for Ctrl-C that has come since the last answer: what was measured is kept
+        return result
+
+    def _measured(self, on: Provisioned, chosen: Scenario, *, own: bool) -> Result:
+        """Run, score and keep."""
+        mine, runner = self._backend, self._runner
         try:
             if on is not mine:  # the fixture has looked at its own
                 refuse_unfit(on.describe(), self._slice.inputs)

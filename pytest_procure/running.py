@@ -103,10 +103,15 @@ class Runner:
         launches: list[Run] = []
         joules: list[float | None] = []
         for number in range(scenario.launches):
-            if number:
-                self._reload(backend)
-            instruments = backend.instruments()
-            run = self._drive(backend, self._slice, scenario, instruments)
+            try:
+                if number:
+                    self._reload(backend)
+                instruments = backend.instruments()
+                run = self._drive(backend, self._slice, scenario, instruments)
+            except KeyboardInterrupt:
+                if launches:  # those before it are kept as well, and judged by nobody
+                    self._case.add(self.execution(scenario, launches), declared=False)
+                raise
             launches.append(run)
             joules.append(instruments.joules(run.origin_ns, run.origin_ns + run.log.window_ns))
             if run.broken:

@@ -32,6 +32,8 @@ _CORRELATION = 0.05
 _FEWEST = 50
 #: Shape and independence are looked at in this many stretches of this many gaps, spread over the run.
 _STRETCHES, _STRETCH = 10, 5_000
+#: What rounding takes off a count, in its last digits: of the schedule, and of what is expected.
+_DIGITS = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +91,7 @@ def arrivals_of(times: Int64, law: Law, *, false_alarm: float = FALSE_ALARM) -> 
     each = false_alarm / 3
     ends = law.expected(times[[0, -1]])
     rate = gaps / max(float(ends[1] - ends[0]), 1e-9)  # all at once is a rate as well
-    looked_at, and_a_ns = _stretches(times, law)
+    looked_at, least, most = _stretches(times, law)
     mean = float(looked_at.mean())
     spread = float(looked_at.std()) / mean if mean else 0.0  # all at once: the rate tells
     told = [_of_rate(gaps, rate, law.shape, each)]
@@ -97,9 +99,10 @@ def arrivals_of(times: Int64, law: Law, *, false_alarm: float = FALSE_ALARM) -> 
     if math.isinf(law.shape):
         told.append(f"the gaps vary by {spread:.1%} of a gap" if spread > _SPREAD else "")
     else:
-        low, high = _ranks(looked_at, law.shape), _ranks(and_a_ns, law.shape)
+        low, high = _ranks(least, law.shape), _ranks(most, law.shape)
+        unsure = float((high - low).mean())
         distance, correlation = _distance(low, high), _correlation((low + high) / 2)
-        told += [_of_shape(len(low), distance, each), _of_order(len(low), correlation, each)]
+        told += [_of_shape(len(low), distance, each), _of_order(len(low), correlation, unsure, each)]
     return Arrivals(
         gaps=gaps,
         rate=rate,
@@ -119,21 +122,24 @@ def _by_profile(profile: Profile, times: Int64) -> Floats:
     return profile.expected(times.astype(np.float64) * 1e-9)
 
 
-def _stretches(times: Int64, law: Law) -> tuple[Floats, Floats]:
-    """Measure gaps in those that are expected: `(m,)` as they are, and a ns longer, for times are whole ns.
+def _stretches(times: Int64, law: Law) -> tuple[Floats, Floats, Floats]:
+    """Measure gaps in those that are expected: `(m,)` as they are, at least, and at most.
 
-    All of them, or ten stretches of a long run.
+    All of them, or those of ten stretches of a long run. Times are whole ns, so a gap may be a ns less or
+    more than it looks, and counts have so many digits; half the gaps of very bursty laws are shorter.
     """
     starts = [0]
     if len(times) > _STRETCHES * _STRETCH:
         starts = np.linspace(0, len(times) - _STRETCH - 1, _STRETCHES).astype(np.int64).tolist()
-    short, long = [], []
+    found, least, most = [], [], []
     for start in starts:
         part = times[start : start + _STRETCH + 1] if len(starts) > 1 else times
-        since = law.expected(part[:-1])
-        short.append(law.expected(part[1:]) - since)
-        long.append(law.expected(part[1:] + 1) - since)
-    return np.concatenate(short), np.concatenate(long)
+        at, and_a_ns = law.expected(part), law.expected(part + 1)
+        blur = _DIGITS * np.spacing(np.abs(at).max())
+        found.append(at[1:] - at[:-1])
+        least.append(np.maximum(at[1:] - and_a_ns[:-1] - blur, 0.0))
+        most.append(and_a_ns[1:] - at[:-1] + blur)
+    return np.concatenate(found), np.concatenate(least), np.concatenate(most)
 
 
 def _ranks(gaps: Floats, shape: float) -> Floats:
@@ -157,10 +163,13 @@ def _of_rate(gaps: int, rate: float, shape: float, risk: float) -> str:
 
 
 def _distance(low: Floats, high: Floats) -> float:
-    """Give the largest distance of the gaps' distribution function from the law's, at whole ns."""
-    n, low, high = len(low), np.sort(low), np.sort(high)
-    below, up_to = np.searchsorted(low, low, side="left"), np.searchsorted(low, low, side="right")
-    return float(max((up_to / n - high).max(), (low - below / n).max()))
+    """Give the largest distance of the gaps' distribution function from the law's that is certain.
+
+    Each rank lies between `low` and `high`, so the gaps' function lies between those of the two.
+    """
+    n = len(low)
+    counts = np.arange(n + 1) / n
+    return float(max((counts[1:] - np.sort(high)).max(), (np.sort(low) - counts[:-1]).max(), 0.0))
 
 
 def _of_shape(n: int, distance: float, risk: float) -> str:
@@ -179,10 +188,11 @@ def _correlation(ranks: Floats) -> float:
     return float(12 * (centred[:-1] * centred[1:]).mean())
 
 
-def _of_order(n: int, correlation: float, risk: float) -> str:
+def _of_order(n: int, correlation: float, unsure: float, risk: float) -> str:
+    """Judge the order; ranks that rounding leaves `unsure` by so much may follow each other by about that."""
     from scipy import special  # noqa: PLC0415 - as above
 
     limit = -float(special.ndtri(risk / 2)) / math.sqrt(n - 1)
-    if abs(correlation) <= max(limit, _CORRELATION):
+    if abs(correlation) <= max(limit, _CORRELATION) + unsure:
         return ""
     return f"gaps between arrivals follow each other (lag-1 correlation {correlation:.2f})"

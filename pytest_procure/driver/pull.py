@@ -12,7 +12,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pytest_procure import threads
@@ -24,6 +24,7 @@ from pytest_procure.telemetry.sampling import Probe, Sampler, sampling
 
 from .audit import Audit, Worked, audit
 from .hosting import Host
+from .interrupts import Interrupts
 from .job import Job
 from .journal import Journal
 from .limits import Limits
@@ -57,12 +58,19 @@ class Run:
     cut: RequestLog | None = None  # the first part of the run, where the scenario says it is not measured
     warmup_ns: int = 0  # how long the warm-up calls took, before the first scheduled time
     endings: tuple[Ending, ...] = ()  # of the candidate's own processes, since the run before
-    origin_ns: int = 0  # of `perf_counter_ns`: when the first query of the log was due
+    origin_ns: int = 0  # of `perf_counter_ns`: 0 of the log's times
 
     @property
     def broken(self) -> bool:
         """Whether the backend has to be brought up anew before it can answer again."""
         return self.hung or any(not ending.idle for ending in self.endings)
+
+    def marked(self, interrupts: Interrupts) -> Run:
+        """Mark it where Ctrl-C was pressed, be it after the last answer."""
+        if not interrupts.pressed or self.interrupted:
+            return self
+        why = f"{self.log.stopped}; interrupted" if self.log.stopped else "interrupted"
+        return replace(self, interrupted=True, log=replace(self.log, stopped=why))
 
 
 @dataclass(slots=True)
@@ -91,6 +99,8 @@ def drive(  # noqa: PLR0913 - who is driven, over what, and who looks on
 ) -> Run:
     """Run `scenario` on `backend` over the samples of `source`, and log every query.
 
+    Ctrl-C ends the run; its log is then written as far as it came, also under a second one.
+
     `progress` is called a few times a second with what `Glance` holds; the total is 0 where the duration
     decides. `probes` are started and stopped with the measured window, and read ten times a second in it.
     `limits` are what the audit calls a fault. With a `journal` the workers write on the memory of its file,
@@ -100,6 +110,22 @@ def drive(  # noqa: PLR0913 - who is driven, over what, and who looks on
     is empty or holds what cannot be sent to a process of its own, `ProvisionError` when such a process cannot
     be brought up again, and whatever `source.take` raises. What the backend raises is logged.
     """
+    with Interrupts() as interrupts:
+        interrupts.arm()
+        run = _drive(backend, source, scenario, interrupts, progress, probes, limits, journal)
+    return run.marked(interrupts)
+
+
+def _drive(  # noqa: PLR0913, PLR0917 - as above
+    backend: LoadedBackend,
+    source: SampleSource,
+    scenario: Scenario,
+    interrupts: Interrupts,
+    progress: Progress | None,
+    probes: Sequence[Probe],
+    limits: Limits,
+    journal: Journal | None,
+) -> Run:
     if scenario.workers > 1 and not backend.releases_gil:
         raise DeclarationError(
             f"`workers={scenario.workers}`, but this backend holds Python's lock while it predicts, so its "
@@ -114,7 +140,7 @@ def drive(  # noqa: PLR0913 - who is driven, over what, and who looks on
     job = Job(backend, source, scenario, journal)
     host.begin(job.board.stop, scenario, job.probe())
     crew = Crew(job.board, job.warm_up, job.loops())
-    window = _open(job, crew, host, wall_limit, progress, probes)
+    window = _open(job, crew, host, interrupts, wall_limit, progress, probes)
     after = window.after or host.readings()
     origin = job.board.origin
     hung = not crew.join(_GRACE_NS)
@@ -152,7 +178,13 @@ def drive(  # noqa: PLR0913 - who is driven, over what, and who looks on
 
 
 def _open(  # noqa: PLR0913, PLR0917 - what a window needs
-    job: Job, crew: Crew, host: Host, wall_limit: int, progress: Progress | None, probes: Sequence[Probe]
+    job: Job,
+    crew: Crew,
+    host: Host,
+    interrupts: Interrupts,
+    wall_limit: int,
+    progress: Progress | None,
+    probes: Sequence[Probe],
 ) -> _Window:
     """Warm up, let the workers run, and stop them when they are done or waiting is over."""
     window = _Window(host.readings())
@@ -168,10 +200,12 @@ def _open(  # noqa: PLR0913, PLR0917 - what a window needs
             job.board.begin(time.perf_counter_ns() + _LEAD_NS)
             crew.go()
             window.stopped = watch(job, crew.done, wall_limit, progress)
+            interrupts.hold()
             window.after = host.readings()
     except KeyboardInterrupt:
         window.stopped, window.interrupted = "interrupted", True
     finally:
+        interrupts.hold()
         job.board.stop.append("over")
         crew.go()
         window.ended = time.perf_counter_ns()

@@ -94,6 +94,9 @@ _NUMBERS = {
     "speed": (1e-6, 1e6, False, "how many times faster the trace comes", "2"),
 }
 
+#: Most arrivals a second that can be declared: times are whole ns, of which a gap should have a hundred.
+_FASTEST = 1e7
+
 
 def canonical(name: object) -> str:
     """Read a scenario's name in our spelling or MLPerf's: `single_stream`, `SingleStream`."""
@@ -183,6 +186,11 @@ def _number(name: str, key: str, value: object) -> float:
         what = "sessions that begin a second, above 0"
     if isinstance(value, Real) and not isinstance(value, bool):
         number = float(value)
+        if key not in _NUMBERS and _FASTEST < number < math.inf:
+            raise DeclarationError(
+                f"scenario `{name}`: `{key}={value!r}` is faster than times in whole ns can tell; expected "
+                f"{_FASTEST:,.0f} a second at most"
+            )
         if least < number < most or (closed and number == least):
             return number
     raise DeclarationError(f"scenario `{name}`: `{key}={value!r}`; expected {what}, as in `{key}={example}`")

@@ -192,6 +192,8 @@ def _arrivals(traffic: Traffic) -> str:
         "gamma": "gamma gaps in whole ns (PCG64)",
         "constant": "equal gaps in whole ns",
     }[traffic.arrivals]
+    if traffic.duration is not None and traffic.arrivals != "constant":
+        drawn += ", over their sum, so that as many as are expected lie within the duration"
     if traffic.name == "sessions":
         return f"{drawn} between the beginnings of sessions, fixed before the run; later turns follow answers"
     if traffic.name in {"burst", "ramp"}:

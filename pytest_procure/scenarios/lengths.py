@@ -62,6 +62,11 @@ def sessions(traffic: Traffic) -> int:
     return math.floor(Decimal(str(traffic.starts)) * traffic.duration.base)
 
 
+def begun(traffic: Traffic) -> int:
+    """Count the arrivals at a declared rate: of sessions their beginnings."""
+    return sessions(traffic) if traffic.starts is not None else queries(traffic, 1)
+
+
 def rate(traffic: Traffic) -> float | None:
     """Give the declared rate: queries a second, on average; None where the candidate sets the pace.
 
@@ -93,9 +98,9 @@ def span(traffic: Traffic) -> Decimal:
     if traffic.trace is not None:
         return Decimal(repr(traffic.trace.seconds(queries(traffic, 1), traffic.speed)))
     pauses = traffic.think_time.base * (traffic.turns - 1)
-    begun = rate(traffic) if traffic.starts is None else traffic.starts
-    if begun is not None and traffic.count is not None:
-        return traffic.count / Decimal(str(begun)) + pauses
+    often = rate(traffic) if traffic.starts is None else traffic.starts
+    if often is not None and traffic.count is not None:
+        return traffic.count / Decimal(str(often)) + pauses
     return traffic.duration.base + pauses if traffic.duration else Decimal(0)
 
 
@@ -105,6 +110,11 @@ def check_length(traffic: Traffic) -> None:
     if traffic.duration is not None and traffic.count is not None:
         raise DeclarationError(f"scenario `{name}` has both `duration` and `count`; expected one of the two")
     _check_rate(traffic)
+    if traffic.trace is not None and traffic.count is not None and traffic.count > len(traffic.trace):
+        raise DeclarationError(
+            f"scenario `{name}`: `count={traffic.count}`, but trace `{traffic.trace.file}` holds "
+            f"{len(traffic.trace):,} arrival(s); expected so many at most, or no `count`"
+        )
     if span(traffic) > _LONGEST.base:
         raise DeclarationError(
             f"scenario `{name}`: traffic of {span(traffic):.0f} s; expected a week at most"

@@ -22,20 +22,23 @@ class Line:
 
     def expected(self, t: Float64) -> Float64:
         """Count the arrivals expected by each of `t` seconds."""
-        inside = np.minimum(t, self.seconds)
         slope = (self.end - self.start) / self.seconds
-        counts: Float64 = self.start * inside + slope * inside * inside / 2 + self.end * (t - inside)
-        return counts
+        # Exactly `whole` at the end: beyond it the rate may be next to nothing.
+        inside = self.start * t + slope * t * t / 2
+        return np.where(t < self.seconds, inside, self._whole + self.end * (t - self.seconds))
 
     def when(self, expected: Float64) -> Float64:
         """Give the seconds by which so many are expected."""
         slope = (self.end - self.start) / self.seconds
-        whole = (self.start + self.end) / 2 * self.seconds
-        inside = np.minimum(expected, whole)
+        inside = np.minimum(expected, self._whole)
         # The root of a quadratic in the form that loses no digits where the slope is small.
         root = np.sqrt(np.maximum(self.start**2 + 2 * slope * inside, 0.0))
         seconds: Float64 = 2 * inside / (self.start + root) + (expected - inside) / self.end
         return seconds
+
+    @property
+    def _whole(self) -> float:
+        return (self.start + self.end) / 2 * self.seconds
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from pytest_procure.errors import DeclarationError
 from pytest_procure.units import Quantity, seconds
 
 from .arguments import canonical, read_all, read_one
+from .arrivals import arrivals
 from .labels import conditions, label
 from .lengths import check_length, queries, span
 from .traffic import Traffic
@@ -40,10 +42,10 @@ class Scenario(Traffic):
         check_length(scenario)
         if "wall_limit" not in read:
             return _within_wall_limit(scenario)
-        if scenario.wall_limit.base < span(scenario):
+        if scenario.wall_limit.base < (lasts := _lasts(scenario)):
             raise DeclarationError(
                 f"scenario `{name}`: `wall_limit='{scenario.wall_limit}'` ends the run before "
-                f"its traffic of {span(scenario).normalize():f} s is over; expected more, or no `wall_limit`"
+                f"its traffic of {lasts.normalize():f} s is over; expected more, or no `wall_limit`"
             )
         return scenario
 
@@ -84,5 +86,12 @@ class Scenario(Traffic):
 
 def _within_wall_limit(scenario: Scenario) -> Scenario:
     """Stretch the wall limit over long traffic."""
-    seconds_needed = (span(scenario) + scenario.drain.base + _SLACK.base).to_integral_value()
+    seconds_needed = (_lasts(scenario) + scenario.drain.base + _SLACK.base).to_integral_value()
     return replace(scenario, wall_limit=max(scenario.wall_limit, Quantity.of(seconds_needed, "s")))
+
+
+def _lasts(scenario: Scenario) -> Decimal:
+    """Give the seconds until the last arrival: of a counted burst it may wait for the next peak."""
+    if scenario.period is None or scenario.count is None:
+        return span(scenario)
+    return max(span(scenario), Decimal(int(arrivals(scenario, scenario.count)[-1])) / 10**9)

@@ -111,6 +111,38 @@ CHANGING = {
 }
 
 
+GAPS = [{}, {"arrivals": "constant"}, *({"burstiness": shape} for shape in (0.05, 0.5, 4, 1e5))]
+LENGTHS = [{"duration": "45 s"}, {"duration": "100 s"}, {"count": 700}]
+WITH_A_LAW = [
+    *(("server", {"qps": qps, **length}) for qps in (1.3, 40) for length in LENGTHS),
+    ("server", {"qps": 1e5, "duration": "30 ms"}),
+    *(("server", {"qps": 1e7, **length}) for length in ({"count": 9000}, {"duration": "900 us"})),
+    *(
+        ("burst", {"base": base, "peak": 50, "duty": duty, "period": period, **length})
+        for base in (0, 0.1, 20)
+        for duty in (0.05, 0.9)
+        for period in ("300 ms", "10 s")
+        for length in LENGTHS
+    ),
+    ("burst", {"base": 0, "peak": 1e7, "period": "300 us", "count": 9000}),
+    *(
+        ("ramp", {"start": start, "end": end, "duration": "60 s", **steps})
+        for start, end in [(100, 0.1), (0.1, 100), (100, 1e-9), (30, 30), (100, 5e-324)]
+        for steps in [{}, {"steps": 2}, {"steps": 40}]
+    ),
+]
+
+
+@pytest.mark.parametrize("gaps", GAPS, ids=str)
+@pytest.mark.parametrize(("name", "given"), WITH_A_LAW, ids=str)
+def test_what_we_schedule_is_what_we_find(name, given, gaps):
+    for seed in range(3):
+        scenario = Scenario.declare(name, **given, **gaps, seed=seed)
+        found = arrivals_of(arrivals(scenario, queries(scenario, 1)), law_of(scenario))
+        assert found is not None
+        assert found.irregular == ()
+
+
 @pytest.mark.parametrize("name", CHANGING)
 def test_arrivals_at_a_changing_rate_are_as_declared(name):
     scenario = Scenario.declare(name, seed=3, **CHANGING[name])

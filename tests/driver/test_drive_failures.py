@@ -347,6 +347,8 @@ calls, over, never = [], threading.Event(), threading.Event()
 class Crew(pull.Crew):
     def join(self, grace):
         over.set()
+        for _ in range(AGAIN):
+            signal.raise_signal(signal.SIGINT)
         return super().join(grace)
 
 pull.Crew = Crew
@@ -365,15 +367,16 @@ print(run.interrupted, run.hung, run.log.stopped, status, gc.isenabled(), gc.get
 
 
 @pytest.mark.parametrize(
-    ("until", "warmup", "expected"),
+    ("until", "warmup", "again", "expected"),
     [
-        ("over", "0", "True False interrupted [1, 1, 0] True 0"),
-        ("never", "0", "True True interrupted; a call of the backend did not return [1, 1, 0] True 0"),
-        ("over", "5", "True False interrupted [0, 0, 0] True 0"),
+        ("over", "0", 0, "True False interrupted [1, 1, 0] True 0"),
+        ("over", "0", 1, "True False interrupted [1, 1, 0] True 0"),
+        ("never", "0", 0, "True True interrupted; a call of the backend did not return [1, 1, 0] True 0"),
+        ("over", "5", 0, "True False interrupted [0, 0, 0] True 0"),
     ],
 )
-def test_ctrl_c_leaves_a_partial_log_that_says_so(until, warmup, expected, request):
-    program = INTERRUPTED.replace("UNTIL", until).replace("WARMUP", warmup)
+def test_ctrl_c_leaves_a_partial_log_that_says_so(until, warmup, again, expected, request):
+    program = INTERRUPTED.replace("UNTIL", until).replace("WARMUP", warmup).replace("AGAIN", str(again))
     done = subprocess.run(
         [sys.executable, "-c", program],
         cwd=request.path.parent,

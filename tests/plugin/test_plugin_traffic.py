@@ -134,16 +134,18 @@ def test_several_users_are_load_and_one_is_none(suite):
     assert "150 requests under load are too few; it takes 200" in finding["sentence"]
 
 
-def test_an_interrupt_keeps_a_partial_log_that_says_so(suite):
-    suite.conftest("""
-        calls = []
+@pytest.mark.parametrize("pressed", [1, 2])
+def test_an_interrupt_keeps_a_partial_log_that_says_so(suite, pressed):
+    suite.conftest(f"""
+        calls, pressed = [], {pressed}
 
         def answer(inputs):
             calls.append(1)
             if len(calls) == 40:
                 import os, signal, time
-                os.kill(os.getpid(), signal.SIGINT)
-                time.sleep(0.05)
+                for _ in range(pressed):
+                    os.kill(os.getpid(), signal.SIGINT)
+                    time.sleep(0.05)
             return np.asarray(inputs) % 10
 
         @pytest.hookimpl(optionalhook=True)
@@ -152,7 +154,7 @@ def test_an_interrupt_keeps_a_partial_log_that_says_so(suite):
 
         @pytest.hookimpl(optionalhook=True)
         def pytest_procure_datasets():
-            return {"numbers": numbers}
+            return {{"numbers": numbers}}
     """)
     suite.tests("""
         @pytest.mark.scenario("single_stream", duration="20 s", warmup=0)

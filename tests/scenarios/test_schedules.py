@@ -7,10 +7,10 @@ import sys
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
-from pytest_procure.errors import DataError
+from pytest_procure.errors import DataError, DeclarationError
 from pytest_procure.scenarios import (
     Scenario,
     arrivals,
@@ -21,6 +21,7 @@ from pytest_procure.scenarios import (
     rate,
     repeat_share,
 )
+from pytest_procure.units import seconds
 
 declare = Scenario.declare
 
@@ -33,8 +34,10 @@ EVERY = [
     declare("burst", **BURST),
     declare("burst", **BURST, arrivals="gamma", burstiness=4),
     declare("burst", **{**BURST, "base": 0}, arrivals="constant"),
+    declare("burst", **{**BURST, "base": 0}),
     declare("ramp", **RAMP),
     declare("ramp", start=100, end=10, duration="60 s", arrivals="constant"),
+    declare("ramp", start=100, end=0.1, duration="60 s"),
     declare("ramp", **RAMP, steps=5),
     declare("sessions", starts=4, turns=3, think_time="1 s", duration="60 s"),
 ]
@@ -45,10 +48,10 @@ def each():
 
 
 @each()
-def test_arrivals_ascend_from_zero_in_whole_nanoseconds(scenario):
+def test_arrivals_ascend_in_whole_nanoseconds_from_the_first_time_that_has_a_rate(scenario):
     offsets = arrivals(scenario, 500)
     assert offsets.dtype == np.int64
-    assert offsets[0] == 0
+    assert offsets[0] == (4_000_000_000 if scenario.base == 0 else 0)
     assert (np.diff(offsets) >= 0).all()
 
 
@@ -75,10 +78,75 @@ def test_a_schedule_is_the_same_in_every_process(scenario):
     assert done.stdout.decode().strip() == arrivals(scenario, 300).tobytes().hex()
 
 
+GAPS = st.sampled_from(
+    [{}, {"arrivals": "constant"}, *({"burstiness": shape} for shape in (0.001, 0.05, 0.5, 4, 1e5))]
+)
+RATES = st.sampled_from([1e-9, 0.1, 3, 40, 1000])
+
+
+@st.composite
+def of_a_duration(draw):
+    """Make a scenario whose duration says how many arrive."""
+    name, rates = (
+        draw(st.sampled_from(["server", "burst", "ramp", "sessions"])),
+        draw(st.tuples(RATES, RATES)),
+    )
+    given = {"duration": f"{draw(st.integers(1, 9000))} ms", "seed": draw(st.integers(0, 2**32))}
+    if name == "server":
+        given |= {"qps": rates[0]}
+    elif name == "sessions":
+        given |= {"starts": rates[0], "turns": 2}
+    elif name == "ramp":
+        given |= {"start": rates[0], "end": rates[1]}
+        given |= draw(st.sampled_from([{}, {"steps": 2}, {"steps": 7}]))
+    else:
+        base = draw(st.sampled_from([0, rates[0]]))
+        given |= {"base": base, "peak": base + rates[1], "duty": draw(st.sampled_from([0.01, 0.3, 0.99]))}
+        given |= {"period": draw(st.sampled_from(["5 ms", "1 s", "3 s"]))}
+    given |= draw(GAPS) if name != "sessions" else {}
+    try:
+        return declare(name, **given)
+    except DeclarationError:
+        reject()  # the duration is too short for one
+
+
+@settings(deadline=None)
+@given(of_a_duration())
+def test_nothing_arrives_when_the_declared_duration_is_over(scenario):
+    n = queries(scenario, 1) // scenario.turns
+    offsets = arrivals(scenario, n)
+    assert offsets.shape == (n,)
+    assert (np.diff(offsets) >= 0).all()
+    assert offsets[-1] < scenario.duration.ns
+
+
 @each()
-def test_declared_traffic_takes_about_its_duration(scenario):
+def test_declared_traffic_fills_its_duration(scenario):
     begun = queries(scenario, 1) // scenario.turns
-    assert abs(arrivals(scenario, begun)[-1] / 1e9 - 60) < 60 * 5 / np.sqrt(begun)
+    assert 50 < arrivals(scenario, begun)[-1] / 1e9 < 60
+
+
+def test_gaps_of_a_duration_scatter_like_those_of_a_count():
+    scenario = declare("server", qps=1000, duration="20 s", seed=5)
+    offsets = arrivals(scenario, 20_000)
+    gaps = np.diff(offsets) / 1e6
+    assert abs(gaps.mean() - 1) < 0.001
+    assert abs(gaps.std() - 1) < 0.03
+    assert abs(np.corrcoef(gaps[:-1], gaps[1:])[0, 1]) < 0.03
+
+
+def test_a_burst_from_nothing_has_its_peak_in_the_middle_of_its_period():
+    scenario = declare("burst", **{**BURST, "base": 0})
+    within = arrivals(scenario, queries(scenario, 1)) / 1e9 % 10
+    assert within.min() >= 4
+    assert within.max() <= 6
+
+
+def test_the_wall_limit_reaches_to_the_last_arrival_of_a_counted_burst():
+    slow = {"base": 0, "peak": 50, "period": "1 h", "duty": 0.01}
+    assert declare("burst", **slow, count=10).wall_limit > seconds(1782)
+    with pytest.raises(DeclarationError, match="`wall_limit='60 s'` ends the run before its traffic of 178"):
+        declare("burst", **slow, count=10, wall_limit="60 s")
 
 
 def test_schedules_are_the_same_in_every_version():

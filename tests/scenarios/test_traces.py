@@ -130,6 +130,10 @@ def test_a_replay_takes_the_speed_and_the_part_that_is_asked(tmp_path):
     ("arguments", "message"),
     [
         ({}, "scenario `replay` has no trace"),
+        (
+            {"trace": "a.csv", "count": 99},
+            "`count=99`, but trace `a.csv` holds 2 arrival(s); expected so many at most, or no `count`",
+        ),
         ({"trace": 4}, "`trace=4`; expected a file's name"),
         ({"trace": "a.csv", "speed": 0}, "`speed=0`; expected how many times faster the trace comes"),
         ({"trace": "a.csv", "speed": 1e-5}, "expected a week at most"),

@@ -10,6 +10,7 @@ from typing import Any
 from pytest_procure.backends.endpoints.target import refuse_proxy
 from pytest_procure.backends.protocol import LoadedEndpoint
 from pytest_procure.driver.audit import Worked
+from pytest_procure.driver.interrupts import Interrupts
 from pytest_procure.driver.journal import Journal
 from pytest_procure.driver.limits import Limits
 from pytest_procure.driver.pull import Run
@@ -31,6 +32,8 @@ from .plan import Plan
 _LEAD_NS = 50_000_000
 #: How long load processes may take to read the answers that are left, when the run is over, and for each.
 _GRACE_NS, _GRACE_EACH_NS = 60_000_000_000, 1_000_000
+#: The same from a second Ctrl-C on.
+_HURRIED_NS = 5_000_000_000
 _POLL, _PROGRESS = 0.5, 0.25
 
 
@@ -66,6 +69,7 @@ class _Window:
     before: Readings
     after: Readings | None = None
     origin: int = 0
+    ended: int = 0
     stopped: str = ""
     interrupted: bool = False
     sampler: Sampler | None = None
@@ -84,6 +88,9 @@ def drive(  # noqa: PLR0913 - who is driven, over what, and who looks on
 ) -> Run:
     """Run `scenario` against an endpoint over the samples of `source`, and log every request.
 
+    Ctrl-C ends the run; its log is then written as far as it came. A second one waits less for load processes
+    that do not report.
+
     `progress(begun, total)` is called a few times a second; the total is 0 where the duration decides.
     `probes` are started and stopped with the measured window; `limits` are what the audit calls a fault. A
     `journal` is brought up to date twice a second.
@@ -92,6 +99,22 @@ def drive(  # noqa: PLR0913 - who is driven, over what, and who looks on
     empty or a sample makes no request, `EvidenceError` for a journal that cannot be written, and
     `ProvisionError` when the load processes cannot begin. What the endpoint does wrong is logged.
     """
+    with Interrupts() as interrupts:
+        interrupts.arm()
+        run = _drive(backend, source, scenario, interrupts, progress, probes, limits, journal)
+    return run.marked(interrupts)
+
+
+def _drive(  # noqa: PLR0913, PLR0917 - as above
+    backend: LoadedEndpoint,
+    source: SampleSource,
+    scenario: Scenario,
+    interrupts: Interrupts,
+    progress: Progress | None,
+    probes: Sequence[Probe],
+    limits: Limits,
+    journal: Journal | None,
+) -> Run:
     wall_limit = time.perf_counter_ns() + scenario.wall_limit.ns
     if not len(source):
         raise DataError("the dataset slice is empty; expected at least one sample")
@@ -102,12 +125,14 @@ def drive(  # noqa: PLR0913 - who is driven, over what, and who looks on
         copy = None if journal is None else Copy(journal, plan)
         crew = Crew(plan.asked(), plan.descriptors)
         try:
-            window = _open(plan, crew, wall_limit, _Looks(plan, progress, copy, host), probes)
+            looks = _Looks(plan, progress, copy, host)
+            window = _open(plan, crew, interrupts, wall_limit, looks, probes)
         except ProvisionError:
             if copy is not None:
                 copy.forget()
             raise
         else:
+            _collect(plan, crew, interrupts)
             return _run(plan, crew, window, limits, host, backend.describe())
         finally:
             crew.close()
@@ -115,7 +140,14 @@ def drive(  # noqa: PLR0913 - who is driven, over what, and who looks on
         plan.close()
 
 
-def _open(plan: Plan, crew: Crew, wall_limit: int, looks: _Looks, probes: Sequence[Probe]) -> _Window:
+def _open(  # noqa: PLR0913, PLR0917 - what a window needs
+    plan: Plan,
+    crew: Crew,
+    interrupts: Interrupts,
+    wall_limit: int,
+    looks: _Looks,
+    probes: Sequence[Probe],
+) -> _Window:
     """Let the load processes warm up and run, and stop them when they are done or waiting is over."""
     window = _Window(Readings.take())
     begun = time.perf_counter_ns()
@@ -138,11 +170,14 @@ def _open(plan: Plan, crew: Crew, wall_limit: int, looks: _Looks, probes: Sequen
             looks.begin(window.origin)
             crew.go(window.origin)
             window.stopped = _watch(plan, crew, window.origin, wall_limit, looks)
+            interrupts.hold()
     except KeyboardInterrupt:
         window.stopped, window.interrupted = "interrupted", True
         window.origin = window.origin or time.perf_counter_ns()
     finally:
+        interrupts.hold()
         window.after = Readings.take()
+        window.ended = time.perf_counter_ns()
     return window
 
 
@@ -173,17 +208,29 @@ def _watch(plan: Plan, crew: Crew, origin: int, wall_limit: int, looks: _Looks) 
     return "" if whole else reason or "a load process was lost"
 
 
+def _collect(plan: Plan, crew: Crew, interrupts: Interrupts) -> None:
+    """Stop the load processes, wait for their reports, and end those that make none."""
+    limit = time.perf_counter_ns() + _GRACE_NS + _GRACE_EACH_NS * plan.rows
+
+    def keep_on() -> bool:
+        hurried = interrupts.hurried_ns
+        return time.perf_counter_ns() < (limit if hurried is None else min(limit, hurried + _HURRIED_NS))
+
+    for worker in crew.workers:
+        worker.stop()
+    crew.wait("done", poll=0.1, keep_on=keep_on)
+    crew.stop(0)
+
+
 def _run(  # noqa: PLR0913, PLR0917 - what a run was made of
     plan: Plan, crew: Crew, window: _Window, limits: Limits, host: Host, described: Mapping[str, Any]
 ) -> Run:
-    """Collect what the load processes have left."""
-    ended = time.perf_counter_ns()
-    crew.stop(_GRACE_NS + _GRACE_EACH_NS * plan.rows)
+    """Write the log and the audit of what the load processes have left."""
     reports = [worker.said["done"] for worker in crew.workers if "done" in worker.said]
     texts = [worker.said.get("done", {}).get("texts", []) for worker in crew.workers]
     endings = host.endings()
     ended_by = endings_of(plan, texts)
-    log = request_log(plan, texts, window.stopped, ended - window.origin)
+    log = request_log(plan, texts, window.stopped, window.ended - window.origin)
     told = endpoint_audit(
         log,
         plan,
