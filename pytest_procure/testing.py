@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 
 from .backends.protocol import Answer, Backend, LoadedBackend
+from .redaction import quoted
 
 __all__ = ["backend_contract"]
 
@@ -118,7 +119,7 @@ def _kept(promise: Callable[[_Trial], None], trial: _Trial) -> str:
         except AssertionError as error:
             said.append(str(error))
         except BaseException as error:  # noqa: BLE001 - whatever a backend raises, it breaks the promise
-            said.append(f"raised {type(error).__name__}: {str(error)[:200]}")
+            said.append(f"raised {type(error).__name__}: {quoted(str(error), 200)}")
 
     thread = threading.Thread(target=look, daemon=True)
     thread.start()

@@ -1,12 +1,13 @@
 """Secrets, and who ran where, are in no record."""
 
+import json
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_procure.redaction import redacted, redacted_data
+from pytest_procure.redaction import keep_secret, quoted, redacted, redacted_data
 
 # Made up, in the form of real ones; written in two parts so that nobody's scanner takes them for real.
 KEYS = [
@@ -96,3 +97,43 @@ def test_the_value_of_an_option_that_is_named_like_a_secret_is_hidden(option, sh
     told = redacted_data({"command": ["serve", "m", *option]})
     assert told == {"command": ["serve", "m", *shown]}
     assert redacted_data(told) == told
+
+
+LONG = "K3y/" + "abcdefghij0123456789" * 3
+
+
+@pytest.mark.parametrize("before", range(60, 130, 7))
+def test_a_key_is_taken_out_before_a_text_is_cut(before):
+    keep_secret("ACME_KEY", LONG)
+    assert "K3y" not in quoted("." * before + " " + LONG, 120)
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        LONG.replace("/", r"\/"),
+        LONG.replace("/", r"\\/"),
+        LONG.replace("a", r"\u0061"),
+        json.dumps(json.dumps(LONG))[3:-3],
+        "".join(f"\\u{ord(sign):04X}" for sign in LONG),
+        LONG.replace("/", "%2F"),
+        LONG[:30] + "\r\n" + LONG[30:],
+        LONG[:30] + r"\n" + LONG[30:],
+    ],
+)
+def test_a_key_is_found_where_it_is_written_with_escapes_or_over_two_lines(written):
+    keep_secret("ACME_KEY", LONG)
+    for text in (quoted(f"wrong key: {written}!", 120), redacted(f"wrong key: {written}!")):
+        assert text.replace('"', "").replace("\\", "") == "wrong key: [redacted]!"
+
+
+@given(st.integers(0, 20_000), st.integers(1, 40))
+def test_no_piece_of_a_key_is_left_at_the_end_of_what_is_looked_at(before, times):
+    long = "piece-of-a-key-" * 60
+    assert "piece" not in quoted(" " * before + (long + " ") * times, 200, also=[long])
+
+
+def test_a_hostile_text_is_searched_in_no_time():
+    keep_secret("ACME_KEY", LONG)
+    for text in ("\\" * 100_000, "K" * 100_000, (LONG[:-1] + "!") * 2_000, " \n" * 50_000):
+        quoted(text, 200)

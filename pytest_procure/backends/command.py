@@ -104,7 +104,7 @@ class LoadedCommand:
             call.send(b"".join(lines))
             found: dict[int, Any] = {}
             while len(found) < len(lines):
-                number, answer = _answer(call.line(), self._process.without_secrets)
+                number, answer = _answer(call.line(), self._process.quoted)
                 if number not in numbers or number in found:
                     raise call.broken(f"it answered number {number}, which was not asked, or answered before")
                 found[number] = answer
@@ -185,7 +185,7 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _answer(data: bytes, without_secrets: Callable[[str], str]) -> tuple[int, Any]:
+def _answer(data: bytes, quoted: Callable[[str, int], str]) -> tuple[int, Any]:
     """Read a line: the number of the question, and its answer. Raises `ValueError` for what is none."""
     try:
         said = json.loads(data.decode("utf-8"))
@@ -194,9 +194,7 @@ def _answer(data: bytes, without_secrets: Callable[[str], str]) -> tuple[int, An
     if not isinstance(said, dict) or type(said.get("id")) is not int:
         raise ValueError("it wrote a line that is no object with an `id`")
     if "error" in said:
-        return said["id"], Answer(
-            None, error=f"the program says: {without_secrets(str(said['error']))[:160]}"
-        )
+        return said["id"], Answer(None, error=f"the program says: {quoted(str(said['error']), 160)}")
     if "output" not in said:
         raise ValueError("it wrote a line without `output`")
     counts = [said.get(key, -1) for key in ("input_tokens", "output_tokens")]

@@ -22,6 +22,7 @@ from .decode import Decode, decoder, decoder_name
 from .endpoints import readers
 from .endpoints.failure import line
 from .endpoints.loaded import LoadedHttp, checked_sending, connection_to, fields_of
+from .endpoints.openai_answers import start
 from .endpoints.target import (
     Target,
     check_key,
@@ -283,8 +284,8 @@ def _metadata(target: Target, path: str, what: str) -> Mapping[str, Any]:
     where = f"{target.scheme}://{target.authority}{path}"
     try:
         connection.request("GET", path, headers=fields_of(target))
-        answer = connection.getresponse()
-        body = answer.read(_MOST_METADATA + 1)
+        with connection.getresponse() as answer:
+            body = answer.read(_MOST_METADATA + 1)
     except (OSError, http.client.HTTPException) as error:
         raise ProvisionError(f"{what} does not answer at {where}: {type(error).__name__}") from None
     finally:
@@ -293,9 +294,7 @@ def _metadata(target: Target, path: str, what: str) -> Mapping[str, Any]:
         told = json.loads(body) if len(body) <= _MOST_METADATA else None
     except (ValueError, RecursionError):
         told = None
-    hidden = target.hidden()
-    said = line(body[:120].decode("utf-8", "replace"))
-    said = said.replace(hidden, "[key]") if hidden else said
+    said = start(body)
     if answer.status != 200:
         raise ProvisionError(f"{what} is not there: {where} answers HTTP {answer.status}: {said}")
     if not isinstance(told, dict):

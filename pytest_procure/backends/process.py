@@ -20,7 +20,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from pytest_procure.errors import ProvisionError
-from pytest_procure.redaction import keep_secret
+from pytest_procure.redaction import keep_secret, quoted, without
 
 #: What a program needs to run at all; everything else, keys above all, is given by name.
 _ALWAYS = (
@@ -47,6 +47,7 @@ class Process:
         self._unread = b""
         self._errors: deque[bytes] = deque()
         self._secrets = secrets_of(variables)
+        self._forgot = False  # some of its errors
         try:
             self._process = subprocess.Popen(  # noqa: S603 - the buyer names the program
                 arguments,
@@ -154,18 +155,19 @@ class Process:
                 kept += len(data)
                 while len(self._errors) > 1 and kept - len(self._errors[0]) >= _KEPT_OF_ERRORS:
                     kept -= len(self._errors.popleft())
+                    self._forgot = True
 
     def _last_words(self) -> str:
-        text = b"".join(self._errors)[-_KEPT_OF_ERRORS:].decode("utf-8", "replace")
+        text = b"".join(self._errors).decode("utf-8", "replace")
+        if self._forgot:  # what it begins with may be the end of a secret
+            longest = max(map(len, self._secrets), default=0)
+            text = without(text, {*self._secrets}, "(secret)")[longest:]
         lines = [line for line in text.splitlines() if line.strip()]
-        shown = self.without_secrets(lines[-1]) if lines else ""
-        return " ".join("".join(sign if sign.isprintable() else " " for sign in shown).split())[:120]
+        return self.quoted(lines[-1], 120) if lines else ""
 
-    def without_secrets(self, text: str) -> str:
-        """Take out the values of the variables that the program was given: it may repeat them."""
-        for secret in self._secrets:
-            text = text.replace(secret, "(secret)")
-        return text
+    def quoted(self, text: str, most: int) -> str:
+        """Quote what it says without the values of the variables that it was given: it may repeat them."""
+        return quoted(text, most, also=self._secrets, shown="(secret)")
 
     # -- for a call ---------------------------------------------------------------------------------------
 

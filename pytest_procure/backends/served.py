@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 from pytest_procure.errors import DeclarationError, ProvisionError
 from pytest_procure.isolation.endings import Ending
-from pytest_procure.redaction import without_secret_options
+from pytest_procure.redaction import quoted, without_secret_options
 from pytest_procure.units import Quantity, duration
 
 from .command import checked_arguments, checked_names, program_file
@@ -29,6 +29,7 @@ from .server_log import ServerLog
 
 _LEAST_LOG = 64 << 10
 _VERSION_S = 60.0
+_LONGEST_VERSION = 120
 _NAMED_SECRET = re.compile(r"(?i)(key|token|secret|passw|credential)")
 
 
@@ -93,7 +94,11 @@ class Served:
         program = program_file(base, self.command[0])
         files = [file_record(model_file(base, path), Path(path).name) for path in self.files]
         environment = environment_of(self.environment) | dict(self.settings)
-        version = self.version if isinstance(self.version, str) else _version(base, self.version, environment)
+        version = (
+            self.version
+            if isinstance(self.version, str)
+            else _version(base, self.version, environment, secrets_of(self.environment))
+        )
         return LoadedServed(self, base, program, files, version, environment)
 
 
@@ -290,7 +295,9 @@ def _checked_settings(settings: Mapping[str, str]) -> None:
             )
 
 
-def _version(base: Path, command: Sequence[str], environment: Mapping[str, str]) -> str:
+def _version(
+    base: Path, command: Sequence[str], environment: Mapping[str, str], secrets: Sequence[str]
+) -> str:
     program = program_file(base, command[0])
     try:
         asked = subprocess.run(  # noqa: S603 - the buyer names the program
@@ -309,6 +316,10 @@ def _version(base: Path, command: Sequence[str], environment: Mapping[str, str])
     if asked.returncode or not lines:
         raise ProvisionError(
             f"`version=` of Served: `{program.name}` ended with exit status {asked.returncode} and said "
-            f"{lines[-1][:120] if lines else 'nothing'!r}; expected a line that names the version"
+            f"{_quoted(lines[-1], secrets) if lines else 'nothing'!r}; expected a line that names the version"
         )
-    return " ".join("".join(sign if sign.isprintable() else " " for sign in lines[0]).split())[:120]
+    return _quoted(lines[0], secrets)
+
+
+def _quoted(text: str, secrets: Sequence[str]) -> str:
+    return quoted(text, _LONGEST_VERSION, also=secrets, shown="(secret)")

@@ -167,6 +167,18 @@ def test_a_key_that_the_program_repeats_is_taken_out(vendor, monkeypatch):
         loaded.predict([2])
 
 
+def test_last_words_that_begin_in_the_middle_of_a_key_are_quoted_without_it(vendor, monkeypatch):
+    monkeypatch.setenv("VENDOR_KEY", "K3y-" + "0123456789abcdef" * 4)
+    loaded = vendor(
+        "for k in range(9):\n    os.write(2, os.environ['VENDOR_KEY'].encode() * 1500)\n    time.sleep(0.01)",
+        environment=["VENDOR_KEY"],
+    )
+    with pytest.raises(RuntimeError) as refusal:
+        loaded.predict(["a"])
+    assert "last words: " in str(refusal.value)
+    assert "0123456789" not in str(refusal.value)
+
+
 def test_what_cannot_be_started_is_told(tmp_path):
     refuses(Command(["./vendor"]), tmp_path, "no program `./vendor`")
     refuses(Command(["no-such-program-anywhere"]), tmp_path, "on the PATH")

@@ -12,6 +12,7 @@ from contract import refuses
 
 from pytest_procure.backends import Answer, Function, HttpJson, OpenAIEndpoint, Served
 from pytest_procure.backends.server import Ready
+from pytest_procure.backends.server_log import ServerLog
 from pytest_procure.errors import DeclarationError
 
 pytest.importorskip("httptools")
@@ -202,6 +203,19 @@ def test_however_a_session_ends_its_server_ends(tmp_path, end):
         session.send_signal(end)
     assert all(ended(int(pid)) for pid in (tmp_path / "child").read_text().split())
     assert is_free(port)
+
+
+def test_a_log_that_ends_within_a_key_is_quoted_without_it():
+    log = ServerLog(path=None, limit=1 << 16, secrets=["half/of-this-key"], awaited="")
+    here, there = os.pipe()
+    log.read_from(here)
+    os.write(there, b"denied: " + b"half/of-this-key, or half\\/of-this-key\\n and half/of-t")
+    while not (told := log.last_lines(1)):
+        continue
+    os.close(there)
+    log.wait(9)
+    os.close(here)
+    assert told == [r"denied: (secret), or (secret)\n and"]
 
 
 def test_a_flooded_log_blocks_nobody_and_fills_no_disk(serve, tmp_path):

@@ -93,20 +93,16 @@ class LoadedHttp:
             connection.close()
         media = answer.headers.get_content_type()
         if answer.status != 200:
-            raise RuntimeError(f"HTTP {answer.status}: {self._without_key(said(data))}")
+            raise RuntimeError(f"HTTP {answer.status}: {said(data)}")
         if len(data) > MOST_BODY or answer.headers.get("Content-Encoding"):
             raise RuntimeError(f"answered with {len(data):,} bytes of {media}; expected an answer")
         reading = self._streamed(data) if media == "text/event-stream" else self._whole(data, media)
         if reading.failure is not Failure.NONE:
-            raise RuntimeError(self._without_key(reading.text))
+            raise RuntimeError(reading.text)
         output = self.output(reading.output)
         if reading.input_tokens < 0 or reading.output_tokens < 0:
             return output
         return Answer(output, reading.input_tokens, reading.output_tokens)
-
-    def _without_key(self, text: str) -> str:
-        hidden = self.target.hidden()
-        return text.replace(hidden, "[key]") if hidden else text
 
     def _whole(self, data: bytes, media: str) -> Reading:
         if not readers.is_readable(self.target.reader, media):
