@@ -2,7 +2,7 @@
 
 > {"id": 7, "input": "..."}
 < {"id": 7, "output": "..."}                     or {"id": 7, "error": "..."}
-< {"id": 7, "output": "...", "input_tokens": 12, "output_tokens": 3}
+< {"id": 7, "output": "...", "input_tokens": 12, "output_tokens": 3}      and perhaps "cached_tokens"
 """
 
 from __future__ import annotations
@@ -197,9 +197,11 @@ def _answer(data: bytes, quoted: Callable[[str, int], str]) -> tuple[int, Any]:
         return said["id"], Answer(None, error=f"the program says: {quoted(str(said['error']), 160)}")
     if "output" not in said:
         raise ValueError("it wrote a line without `output`")
-    counts = [said.get(key, -1) for key in ("input_tokens", "output_tokens")]
+    sent, received, cached = counts = [
+        said.get(key, -1) for key in ("input_tokens", "output_tokens", "cached_tokens")
+    ]
     if any(type(count) is not int or count < -1 for count in counts):
         raise ValueError("it wrote a number of tokens that is none")
-    if counts == [-1, -1]:
+    if sent == received == -1:
         return said["id"], said["output"]
-    return said["id"], Answer(said["output"], *counts)
+    return said["id"], Answer(said["output"], sent, received, cached_tokens=cached)

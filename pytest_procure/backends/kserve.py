@@ -20,8 +20,9 @@ from pytest_procure.errors import DataError, DeclarationError, ProvisionError, u
 
 from .decode import Decode, decoder, decoder_name
 from .endpoints import readers
+from .endpoints.exchange import exchange
 from .endpoints.failure import line
-from .endpoints.loaded import LoadedHttp, checked_sending, connection_to, fields_of
+from .endpoints.loaded import LoadedHttp, checked_sending
 from .endpoints.openai_answers import start
 from .endpoints.target import (
     Target,
@@ -280,16 +281,12 @@ class LoadedKServe(LoadedHttp):
 
 def _metadata(target: Target, path: str, what: str) -> Mapping[str, Any]:
     """Ask the server of itself, or of a model. Raises `ProvisionError`."""
-    connection = connection_to(target, timeout=_METADATA_S)
     where = f"{target.scheme}://{target.authority}{path}"
     try:
-        connection.request("GET", path, headers=fields_of(target))
-        with connection.getresponse() as answer:
-            body = answer.read(_MOST_METADATA + 1)
+        answer = exchange(target, path, limit=_METADATA_S, most=_MOST_METADATA)
     except (OSError, http.client.HTTPException) as error:
         raise ProvisionError(f"{what} does not answer at {where}: {type(error).__name__}") from None
-    finally:
-        connection.close()
+    body = answer.data
     try:
         told = json.loads(body) if len(body) <= _MOST_METADATA else None
     except (ValueError, RecursionError):

@@ -118,13 +118,14 @@ def _by_token(what: Metric, run: Execution, price: TokenPrice, good: Measurement
 
 
 def _cached(run: Execution) -> Int64:
-    """`(samples,)` input tokens that an endpoint reports as read from its cache; 0 where it reports none."""
+    """`(samples,)` input tokens that are reported as read from a cache; 0 where none are."""
+    reported = [log.cached_tokens if log.wire is None else log.wire.cached for log in run.logs]
     return np.concatenate(
         [
             np.zeros(len(log.samples), dtype=np.int64)
-            if log.wire is None
-            else np.maximum(log.wire.cached.astype(np.int64), 0)
-            for log in run.logs
+            if cached is None
+            else np.maximum(cached.astype(np.int64), 0)
+            for log, cached in zip(run.logs, reported, strict=True)
         ]
     )
 

@@ -59,6 +59,13 @@ def test_arrays_are_asked_as_lists_and_tokens_are_counted(vendor):
     assert loaded.predict(np.ones((2, 3))) == [Answer(3.0, 3, 1)] * 2
 
 
+def test_tokens_from_a_cache_are_taken(vendor):
+    loaded = vendor(
+        "for a in asked(): say(a['id'], output=1, input_tokens=3, output_tokens=1, cached_tokens=2)"
+    )
+    assert loaded.predict(["a"]) == [Answer(1, 3, 1, cached_tokens=2)]
+
+
 def test_more_than_a_pipe_holds_goes_both_ways(vendor):
     loaded = vendor(ECHO)
     texts = ["x" * 300_000] * 8
