@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import dataclasses
 import re
-import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
@@ -22,6 +21,7 @@ from pytest_procure.units import Quantity, duration
 from .command import checked_arguments, checked_names, program_file
 from .endpoints.target import OPEN_PORT, Target, is_own
 from .files import file_record, model_file
+from .kept_program import said_by
 from .process import environment_of, secrets_of
 from .protocol import Backend, LoadedEndpoint, Reachable, Sending
 from .server import Ready, Server
@@ -30,6 +30,7 @@ from .server_log import ServerLog
 _LEAST_LOG = 64 << 10
 _VERSION_S = 60.0
 _LONGEST_VERSION = 120
+_VERSION_BYTES = 64 << 10
 _NAMED_SECRET = re.compile(r"(?i)(key|token|secret|passw|credential)")
 
 
@@ -300,22 +301,21 @@ def _version(
 ) -> str:
     program = program_file(base, command[0])
     try:
-        asked = subprocess.run(  # noqa: S603 - the buyer names the program
+        status, said = said_by(
             [str(program), *command[1:]],
-            cwd=base,
-            env=dict(environment),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            timeout=_VERSION_S,
-            check=False,
+            folder=base,
+            environment=environment,
+            limit=_VERSION_S,
+            most=_VERSION_BYTES,
         )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise ProvisionError(f"`version=` of Served: `{program.name}`: {type(error).__name__}") from None
-    lines = [line for line in asked.stdout.decode("utf-8", "replace").splitlines() if line.strip()]
-    if asked.returncode or not lines:
+    except TimeoutError:
         raise ProvisionError(
-            f"`version=` of Served: `{program.name}` ended with exit status {asked.returncode} and said "
+            f"`version=` of Served: `{program.name}` had not ended after {_VERSION_S:g} s, and was ended"
+        ) from None
+    lines = [line for line in said.decode("utf-8", "replace").splitlines() if line.strip()]
+    if status or not lines:
+        raise ProvisionError(
+            f"`version=` of Served: `{program.name}` ended with exit status {status} and said "
             f"{_quoted(lines[-1], secrets) if lines else 'nothing'!r}; expected a line that names the version"
         )
     return _quoted(lines[0], secrets)

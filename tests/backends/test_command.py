@@ -135,6 +135,26 @@ def test_no_process_is_left_not_even_its_own_children(vendor, tmp_path):
     assert not alive(child)
 
 
+@pytest.mark.parametrize("end", ["for a in asked(): say(a['id'], output=pids)", "say(0, output=pids)"])
+def test_no_process_is_left_that_has_gone_into_a_session_of_its_own(vendor, end):
+    loaded = vendor(
+        "import subprocess\n"
+        "def child():\n"
+        "    pipes = dict.fromkeys(('stdin', 'stdout', 'stderr'), subprocess.DEVNULL)\n"
+        "    return subprocess.Popen(['sleep', '600'], start_new_session=True, **pipes)\n"
+        "pids = [child().pid for _ in range(3)]\n" + end
+    )
+    (pids,) = loaded.predict([0])
+    loaded.close()
+    assert not any(map(alive, pids))
+
+
+def test_a_program_that_ends_its_whole_group_ends_no_more_than_that(vendor):
+    loaded = vendor("next(asked())\nos.killpg(0, 9)")
+    with pytest.raises(RuntimeError, match="the program ended by signal 9"):
+        loaded.predict([0])
+
+
 def test_a_program_that_ignores_its_end_is_ended(vendor):
     loaded = vendor(
         "import signal\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
