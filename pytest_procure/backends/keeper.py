@@ -53,12 +53,14 @@ class Keeper:
             signal.signal(number, self._tell)
         if sys.platform == "linux":  # what the server leaves behind becomes our child, and so is found
             ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-        self.pid = subprocess.Popen(  # noqa: S603 - the buyer names the program
+        # It is held: one that is dropped waits for its process, and the news of its end would be lost.
+        self._program = subprocess.Popen(  # noqa: S603 - the buyer names the program
             command,
             stdin=subprocess.DEVNULL if asked_over is None else asked_over,
             start_new_session=self._at_once,
             preexec_fn=_end_with_parent,  # noqa: PLW1509 - there is no thread here but this one
-        ).pid
+        )
+        self.pid = self._program.pid
 
     def keep(self) -> str:
         """Wait until the server has ended, or is to end; how it ended by itself, or nothing."""

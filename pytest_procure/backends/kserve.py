@@ -14,8 +14,6 @@ from pathlib import Path
 from typing import Any, ClassVar
 from urllib.parse import quote
 
-import numpy as np
-
 from pytest_procure.errors import DataError, DeclarationError, ProvisionError, unknown
 
 from .decode import Decode, decoder, decoder_name
@@ -34,9 +32,10 @@ from .endpoints.target import (
     secret,
     target_at,
 )
-from .endpoints.tensors import CODES, TEXT, is_known, packed_texts
+from .endpoints.tensors import CODES, TEXT, is_known
 from .openai import certificates, need_extra
 from .protocol import Sending
+from .tensor_values import as_bytes, as_json, numbers, text_array
 
 _BINARY = "binary_tensor_data"
 _MOST_METADATA = 1 << 20
@@ -219,8 +218,10 @@ class LoadedKServe(LoadedHttp):
         given = self._values(sample)
         tensors = [(each, *self._tensor(each, given[each.name])) for each in self._inputs]
         if not self._binary:
-            return _json(self._head([(each, shape, _data(each, values)) for each, shape, values in tensors]))
-        raws = [_raw(each, values) for each, _, values in tensors]
+            return _json(
+                self._head([(each, shape, as_json(values, each.datatype)) for each, shape, values in tensors])
+            )
+        raws = [as_bytes(values, each.datatype) for each, _, values in tensors]
         sized = zip(tensors, raws, strict=True)
         head = _json(self._head([(each, shape, len(raw)) for (each, shape, _), raw in sized]))
         return head.ljust(self._room) + b"".join(raws)
@@ -268,9 +269,9 @@ class LoadedKServe(LoadedHttp):
         """Give the shape and the values of an input. Raises `DataError` where the model takes another."""
         where = f"input `{wanted.name}` of model `{self._declared.model}` takes {wanted.label}"
         if wanted.datatype == TEXT:
-            values = _text_array(value, where)
+            values = text_array(value, where)
         else:
-            values = _numbers(value, wanted, where, cast=self._declared.cast)
+            values = numbers(value, wanted.datatype, where, cast=self._declared.cast)
         for shape in ((1, *values.shape), values.shape):
             if len(shape) == len(wanted.shape) and all(
                 own in {-1, length} for own, length in zip(wanted.shape, shape, strict=True)
@@ -323,44 +324,6 @@ def _tensors(model: Mapping[str, Any], which: str, name: str) -> tuple[Tensor, .
             )
         found.append(Tensor(known["name"], datatype, tuple(shape)))
     return tuple(found)
-
-
-def _numbers(value: Any, wanted: Tensor, where: str, *, cast: bool) -> np.ndarray[Any, Any]:
-    kind = np.dtype(f"<{CODES[wanted.datatype]}")
-    is_typed = isinstance(value, np.ndarray | np.generic)
-    try:
-        values = np.asarray(value, order="C")
-        if values.dtype.kind not in "biuf":
-            raise DataError(f"a sample is of type {values.dtype}, and {where}")
-        if is_typed and values.dtype != kind and not cast:
-            raise DataError(
-                f"a sample is of type {values.dtype}, and {where}; convert the dataset, or declare "
-                "`cast=True`"
-            )
-        if not is_typed and kind.kind in "biu" and values.dtype.kind == "f":
-            raise DataError(f"a sample holds fractions, and {where}")
-        return np.atleast_1d(values.astype(kind))
-    except (ValueError, OverflowError) as error:
-        raise DataError(f"a sample cannot be a tensor ({line(error)}), and {where}") from None
-
-
-def _text_array(value: Any, where: str) -> np.ndarray[Any, Any]:
-    values = np.asarray([value] if isinstance(value, str | bytes) else value, dtype=object)
-    if not all(isinstance(each, str | bytes) for each in values.reshape(-1)):
-        raise DataError(f"a sample is no text, and {where}")
-    return values
-
-
-def _data(tensor: Tensor, values: Any) -> list[Any]:
-    if tensor.datatype == TEXT:
-        return [each if isinstance(each, str) else each.decode("utf-8", "replace") for each in values.flat]
-    return list(values.reshape(-1).tolist())
-
-
-def _raw(tensor: Tensor, values: Any) -> bytes:
-    if tensor.datatype != TEXT:
-        return bytes(values.tobytes())
-    return packed_texts([each.encode() if isinstance(each, str) else each for each in values.flat])
 
 
 def _json(head: Mapping[str, Any]) -> bytes:
