@@ -43,11 +43,11 @@ def endings_of(plan: Plan, texts: Sequence[Sequence[str]]) -> dict[str, int]:
         good, numbers = (plan.table[name][first : first + _AT_ONCE] for name in ("good", "text"))
         named = np.flatnonzero((good == 1) & (numbers > 0))
         owners = plan.process_of(named + first)
-        for process, known in enumerate(texts):
+        for process, own in enumerate(texts):
             found, times = np.unique(numbers[named[owners == process]], return_counts=True)
-            for number, often in zip(found.tolist(), times.tolist(), strict=True):
-                if number <= len(known):
-                    counted[known[number - 1]] += often
+            for number, often in zip(map(int, found), map(int, times), strict=True):
+                if number <= len(own):
+                    counted[own[number - 1]] += often
         numbers[named] = 0
     told = dict(counted.most_common(_MOST_ENDINGS))
     rest = counted.total() - sum(told.values())
