@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import getpass
 import json
+import os
 import re
 import socket
 from collections.abc import Iterator, Mapping, Sequence
@@ -41,6 +42,8 @@ _OPTION = re.compile(
     (?: = (?P<value> .* ) )?
     """
 )
+#: `-phunter2x`, as database clients take it; `-p8080`, `-p 127.0.0.1:80`, `-parallel` and `-pool=4` are none.
+_GLUED = re.compile(r"(?P<name>-[pP])(?=[^=]*[A-Za-z])(?=[^=]*[^A-Za-z=_-])[^=/-][^/]*")
 _USERINFO = re.compile(r"(\b[a-z][a-z0-9+.-]*://)[^/\s@]+@", re.IGNORECASE)
 _HOMES = re.compile(r"(/home|/Users|[A-Za-z]:\\Users)([/\\])[^/\\\s\"':]+")
 
@@ -50,6 +53,7 @@ _GIVEN: set[str] = set()
 #: Keys that endpoints are asked with, however short: what a server says is quoted without them.
 _SENT: set[str] = set()
 _SHORTEST = 8
+_SHORT = 4
 #: Names of variables that hold keys.
 _KEYS = re.compile(r"(?i)key|token|secret|passw|credential")
 #: Signs of a text that are looked at where a line of it is quoted; a key that begins there is found whole.
@@ -194,16 +198,39 @@ def redacted_data(data: Any) -> Any:
 
 
 def without_secret_options(arguments: Sequence[Any]) -> list[Any]:
-    """Hide the values of options that are named like secrets: `--api-key VALUE`, and `--api-key=VALUE`."""
+    """Hide values of options that are named like secrets: `--api-key VALUE`, `--api-key=VALUE`, `-pV4`."""
     shown: list[Any] = []
     value_is_secret = False
     for each in arguments:
         found = _OPTION.fullmatch(each) if isinstance(each, str) else None
-        if value_is_secret and isinstance(each, str) and not each.startswith("--"):
+        glued = _GLUED.fullmatch(each) if isinstance(each, str) else None
+        if glued is not None:
+            shown.append(f"{glued['name']}{HIDDEN}")
+        elif value_is_secret and isinstance(each, str) and not each.startswith("--"):
             shown.append(HIDDEN)
         else:
             shown.append(each if found is None or found["value"] is None else f"{found['name']}={HIDDEN}")
         value_is_secret = found is not None and found["value"] is None
+    return shown
+
+
+def without_environment(arguments: Sequence[str]) -> list[str]:
+    """Hide what of arguments came from the environment, where suites are told to keep their secrets.
+
+    A short value, or a path that is there, is hidden only where its variable is named like a secret.
+    """
+    values = [
+        value
+        for name, value in sorted(os.environ.items(), key=lambda each: -len(each[1]))
+        if len(value) >= _SHORT
+        and (_KEYS.search(name) or (len(value) >= _SHORTEST and not os.path.exists(value)))  # noqa: PTH110 - a value may be too long for a path
+    ]
+    shown = []
+    for each in arguments:
+        text = each
+        for value in values:
+            text = text.replace(value, HIDDEN)
+        shown.append(text)
     return shown
 
 

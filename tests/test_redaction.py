@@ -7,7 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_procure.redaction import keep_secret, quoted, redacted, redacted_data
+from pytest_procure.redaction import (
+    keep_secret,
+    quoted,
+    redacted,
+    redacted_data,
+    without_environment,
+    without_secret_options,
+)
 
 # Made up, in the form of real ones; written in two parts so that nobody's scanner takes them for real.
 KEYS = [
@@ -137,3 +144,23 @@ def test_a_hostile_text_is_searched_in_no_time():
     keep_secret("ACME_KEY", LONG)
     for text in ("\\" * 100_000, "K" * 100_000, (LONG[:-1] + "!") * 2_000, " \n" * 50_000):
         quoted(text, 200)
+
+
+@pytest.mark.parametrize("option", ["-phunter2x", "-Phunter2x", "-p!secret", "-p4x$"])
+def test_a_password_that_is_glued_to_its_option_is_hidden(option):
+    assert without_secret_options(["./v", option, "-n4"]) == ["./v", f"{option[:2]}[redacted]", "-n4"]
+
+
+@pytest.mark.parametrize(
+    "option", ["-p8080", "-p127.0.0.1:80", "-parallel", "-pool=4", "-p", "-pool-size=b2", "--p4x", "-p/a/b4"]
+)
+def test_an_option_that_begins_alike_stays(option):
+    assert without_secret_options([option, "7"]) == [option, "7"]
+
+
+def test_paths_and_short_values_of_the_environment_stay_in_arguments(monkeypatch, tmp_path):
+    monkeypatch.setenv("SOMEWHERE", str(tmp_path))
+    monkeypatch.setenv("CI", "true")
+    monkeypatch.setenv("DB_KEY", "abcd")
+    told = without_environment([f"{tmp_path}/model", "--fast=true", "--db=abcd", "x"])
+    assert told == [f"{tmp_path}/model", "--fast=true", "--db=[redacted]", "x"]

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from pytest_procure.errors import DeclarationError, ProvisionError
-from pytest_procure.redaction import without_secret_options
+from pytest_procure.redaction import without_environment, without_secret_options
 from pytest_procure.units import Quantity, duration
 
 from .files import file_record
@@ -84,6 +84,7 @@ class LoadedCommand:
         self._timeout = duration(declared.timeout, what="timeout").base
         self._first = duration(declared.start_timeout, what="start_timeout").base
         self._file = file_record(program)
+        self._shown = shown_arguments(declared.arguments[1:])
         self._asked = 0
 
     @property
@@ -117,10 +118,7 @@ class LoadedCommand:
         return {
             "runtime": declared.name or Path(declared.arguments[0]).name,
             "device": self.device,
-            "arguments": [
-                Path(declared.arguments[0]).name,
-                *without_secret_options(declared.arguments[1:]),
-            ],
+            "arguments": [Path(declared.arguments[0]).name, *self._shown],
             "files": [self._file],
             "environment": list(declared.environment),
             "timeout": str(declared.timeout),
@@ -142,6 +140,11 @@ def checked_arguments(listed: Sequence[str], *, what: str) -> None:
                 f"argument `{shown}` of {what} looks like a secret, which everybody on the machine can "
                 "read; pass it by `environment=['NAME_OF_THE_VARIABLE']`"
             )
+
+
+def shown_arguments(arguments: Sequence[str]) -> list[str]:
+    """Give arguments as they are disclosed: without values of secrets' options, or from the environment."""
+    return without_environment(without_secret_options(arguments))
 
 
 def checked_names(names: Sequence[str], *, what: str) -> None:

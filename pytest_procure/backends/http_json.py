@@ -61,8 +61,13 @@ class HttpJson:
             raise DeclarationError(
                 f"`template` of {what} has no {SAMPLE!r}, so all requests would be the same"
             )
-        if not all(isinstance(step, (str, int)) and not isinstance(step, bool) for step in self.output):
-            raise DeclarationError(f"`output={self.output!r}` of {what}; expected names and places")
+        if not isinstance(self.output, (list, tuple)) or not all(
+            isinstance(step, (str, int)) and not isinstance(step, bool) for step in self.output
+        ):
+            raise DeclarationError(
+                f"`output={self.output!r}` of {what}; expected names and places on the way to the output, "
+                "as in ('predictions', 0)"
+            )
         refuse_literal_keys(self.template, what=f"`template` of {what}")
         check_key(self.key_env, self.key_header, what=what)
         checked_headers(dict(self.headers), what=what)

@@ -15,10 +15,10 @@ from urllib.parse import urlsplit
 
 from pytest_procure.errors import DeclarationError, ProvisionError
 from pytest_procure.isolation.endings import Ending
-from pytest_procure.redaction import quoted, without_secret_options
+from pytest_procure.redaction import quoted
 from pytest_procure.units import Quantity, duration
 
-from .command import checked_arguments, checked_names, program_file
+from .command import checked_arguments, checked_names, program_file, shown_arguments
 from .endpoints.target import OPEN_PORT, Target, is_own
 from .files import file_record, model_file
 from .kept_program import said_by
@@ -124,6 +124,7 @@ class LoadedServed:
         self._declared = declared
         self._base = base
         self._arguments = [str(program), *declared.command[1:]]
+        self._shown = shown_arguments([each.replace(f"{base}/", "") for each in declared.command[1:]])
         self._files = files
         self._version = version
         self._environment = environment
@@ -216,12 +217,11 @@ class LoadedServed:
         told = dict(self._endpoint.describe())
         told["url"] = told["url"].replace(f":{self._server.port}", OPEN_PORT, 1)
         told["endpoint"] = told.pop("runtime", "")
-        shown = [each.replace(f"{self._base}/", "") for each in declared.command[1:]]
         return {
             "runtime": self._version or Path(declared.command[0]).name,
             "device": self.device,
             **told,
-            "command": [Path(declared.command[0]).name, *without_secret_options(shown)],
+            "command": [Path(declared.command[0]).name, *self._shown],
             "version": self._version or None,
             "files": self._files,
             "environment": list(declared.environment),

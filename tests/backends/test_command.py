@@ -248,6 +248,19 @@ def test_a_session_that_ends_while_a_program_hangs_leaves_none(tmp_path):
     assert not alive(int(said.stdout))
 
 
+@pytest.mark.parametrize("variable", ["VENDOR_LICENCE", "VENDOR_KEY"])
+def test_what_came_from_the_environment_is_not_disclosed_among_its_arguments(tmp_path, monkeypatch, variable):
+    monkeypatch.setenv(variable, "hunter2x")
+    arguments = ["--licence=hunter2x", "-uhunter2x", "hunter2x", "postgres:hunter2x@db", "--threads", "4"]
+    loaded = Command([sys.executable, "-c", "input()", *arguments]).load(tmp_path)
+    told = loaded.describe()["arguments"]
+    monkeypatch.delenv(variable)
+    assert loaded.describe()["arguments"] == told
+    loaded.close()
+    assert "hunter" not in str(told)
+    assert told[-2:] == ["--threads", "4"]
+
+
 def test_the_key_among_its_arguments_is_not_disclosed(tmp_path):
     loaded = Command([sys.executable, "-c", "input()", "--key", "hunter2"]).load(tmp_path)
     told = loaded.describe()["arguments"]
