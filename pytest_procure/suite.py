@@ -211,6 +211,7 @@ class Suite:
                 raise DeclarationError(f"`{_CANDIDATES}` gave {candidate!r}; expected a `Candidate`")
             if candidate.name in names:
                 raise DeclarationError(f"there are two candidates named `{candidate.name}`; rename one")
+            candidate.check_dates(dt.datetime.now(dt.UTC).date())
             names.add(candidate.name)
         return [Offer(candidate, base, self.isolation(candidate)) for candidate in candidates]
 

@@ -205,6 +205,8 @@ def _answer(data: bytes, quoted: Callable[[str, int], str]) -> tuple[int, Any]:
     ]
     if any(type(count) is not int or count < -1 for count in counts):
         raise ValueError("it wrote a number of tokens that is none")
+    if isinstance(said["output"], str) and said["output"].strip() and received == 0:
+        received = -1  # beside a text that has some, 0 is no count
     if sent == received == -1:
         return said["id"], said["output"]
     return said["id"], Answer(said["output"], sent, received, cached_tokens=cached)

@@ -103,6 +103,11 @@ class Pipeline:
         return tuple(stage.name for stage in self._made)
 
     @property
+    def prices(self) -> tuple[Price | None, ...]:
+        """The price of each stage, where it has one."""
+        return tuple(stage.price for stage in self._made)
+
+    @property
     def currency(self) -> str:
         """The currency of a pipeline that is priced stage by stage; empty where a stage has no price.
 

@@ -23,7 +23,7 @@ from .throughput import MINIMUM_LAUNCHES, rates
 
 #: Costs by the token vary with the item; fewer distinct items than this give no verdict.
 MINIMUM_ITEMS = 20
-_NO_TOKENS = "the backend reports no tokens, and the price is by the token"
+_NO_TOKENS = "the backend reports no tokens, or 0 for an answer that has some, and the price is by the token"
 #: Which score makes an answer one that the cost is divided by.
 SCORERS = {COST_PER_CORRECT.name: "accuracy", COST_PER_ACCEPTED.name: "quality.accepted"}
 

@@ -59,6 +59,11 @@ def test_arrays_are_asked_as_lists_and_tokens_are_counted(vendor):
     assert loaded.predict(np.ones((2, 3))) == [Answer(3.0, 3, 1)] * 2
 
 
+def test_no_tokens_beside_a_text_are_no_count(vendor):
+    loaded = vendor("for a in asked(): say(a['id'], output=a['input'], input_tokens=3, output_tokens=0)")
+    assert loaded.predict(["a", "", 7]) == [Answer("a", 3, -1), Answer("", 3, 0), Answer(7, 3, 0)]
+
+
 def test_tokens_from_a_cache_are_taken(vendor):
     loaded = vendor(
         "for a in asked(): say(a['id'], output=1, input_tokens=3, output_tokens=1, cached_tokens=2)"

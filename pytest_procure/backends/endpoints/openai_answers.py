@@ -60,7 +60,9 @@ class StreamReader:
         reading.output = "".join(self._texts or self._calls).encode("utf-8", "replace")
         if cut and not (self.done and reading.finish):
             reading.fail(Failure.RESET, f"the connection was closed after {reading.chunks} chunks")
-        if not reading.chunks:
+        if reading.chunks:
+            reading.check_usage()
+        else:
             reading.fail(Failure.EMPTY, "the stream held no token")
         if not reading.finish:
             reading.fail(Failure.NO_FINISH, "the stream ended without a finish_reason")
@@ -126,7 +128,9 @@ def read_whole(body: bytes, *, chat: bool) -> Reading:
     except _WRONG_SHAPE:
         reading.fail(Failure.BODY, f"the answer has no choice that can be read: {start(body)}")
         return reading
-    if not (said or beside):
+    if said or beside:
+        reading.check_usage()
+    else:
         reading.fail(Failure.EMPTY, "the answer holds no text")
     return reading
 
