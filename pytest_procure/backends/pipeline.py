@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from pytest_procure.calling import declared
 from pytest_procure.candidates import Price
 from pytest_procure.errors import DeclarationError, ProcureError, ProvisionError, unknown
 
@@ -32,6 +33,7 @@ _TAKEN = frozenset({"waiting"})
 Takes = Callable[[Any, Mapping[str, Any]], Any]
 
 
+@declared
 @dataclass(frozen=True, slots=True)
 class Stage:
     """One stage: its name, and the backend or function that answers a batch.
@@ -75,6 +77,7 @@ class Stage:
         return self.backend if isinstance(self.backend, Backend) else Function(self.backend)
 
 
+@declared
 @dataclass(frozen=True, slots=True)
 class Pipeline:
     """Declares stages that answer one after the other; each is a `Stage`, or a pair of name and backend.

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, ClassVar, cast
 from urllib.parse import urlsplit
 
+from pytest_procure.calling import declared
 from pytest_procure.errors import DeclarationError, ProvisionError
 from pytest_procure.isolation.endings import Ending
 from pytest_procure.redaction import quoted
@@ -34,6 +35,7 @@ _VERSION_BYTES = 64 << 10
 _NAMED_SECRET = re.compile(r"(?i)(key|token|secret|passw|credential)")
 
 
+@declared
 @dataclass(frozen=True, slots=True)
 class Served:
     """Declares a server: `command` starts it, and `endpoint` asks it.

@@ -147,6 +147,12 @@ class RecordedSlice(DatasetSlice):
         """The digest that was recorded."""
         return str(self._described.get("digest", ""))
 
+    @property
+    def most(self) -> int:
+        """What was recorded of the dataset's size."""
+        told = self._described.get("of", 0)
+        return told if isinstance(told, int) else 0
+
     def describe(self) -> dict[str, Any]:
         """What was recorded."""
         return self._described

@@ -1,6 +1,7 @@
 """An answer that was sent before its request is a guess, and none: it would have cost no time."""
 
 import socket
+import time
 from pathlib import Path
 
 import pytest
@@ -45,6 +46,21 @@ def test_a_server_that_answers_ahead_is_found_out(run):
 def test_a_server_that_answers_what_it_was_asked_is_believed(run):
     log = run(1)
     assert log.ok.all(), log.errors
+
+
+def test_a_server_that_answers_each_request_once_more_is_found_out_at_the_latest_at_the_end(serving):
+    answer = _HEAD % 2 + b"{}"
+
+    def serve(connection):
+        while data := connection.recv(_READ):
+            for _ in range(2 * data.count(b"POST ")):
+                connection.sendall(answer)
+                time.sleep(0.001)  # the next request is on its way
+
+    scenario = Scenario.declare("closed_loop", concurrency=2, count=40, warmup=0)
+    audit = drive(HttpJson(serving(serve)).load(Path()), Texts(40), scenario).audit
+    assert audit.unasked_for == 2
+    assert "on 2 connections came bytes that no request had asked for" in audit.candidate_notes()
 
 
 class Told:

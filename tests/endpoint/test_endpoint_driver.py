@@ -178,7 +178,7 @@ def test_a_template_holds_the_sample_where_it_says_so():
 
 @pytest.mark.parametrize("output", ["predictions", 0, None, {"predictions": 0}, ("predictions", True)])
 def test_a_way_to_the_output_that_is_none_is_refused(output):
-    with pytest.raises(DeclarationError, match=r"expected names and places .* as in \('predictions', 0\)"):
+    with pytest.raises(DeclarationError, match="expected names and places"):
         HttpJson("http://127.0.0.1:9/x", output=output)
 
 

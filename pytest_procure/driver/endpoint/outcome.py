@@ -9,8 +9,10 @@ OK
 
 from __future__ import annotations
 
+import operator
 from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -168,13 +170,18 @@ def _output(plan: Plan, data: bytes) -> tuple[Any, str]:
 
 
 def _counted(count: Callable[[str], int] | None, answers: list[Any]) -> NDArray[np.int32]:
-    """Count the tokens of each output the buyer's way."""
+    """Count the tokens of each output the buyer's way.
+
+    What `count` cannot count is not counted: one answer must not take a run with it. tiktoken, for one,
+    refuses texts that hold its own marks.
+    """
     if count is None:
         return np.broadcast_to(np.int32(-1), len(answers))  # which takes no memory
     counted = np.full(len(answers), -1, dtype=np.int32)
     for place, answer in enumerate(answers):
         if isinstance(answer, str):
-            counted[place] = count(answer)
+            with suppress(Exception):
+                counted[place] = max(operator.index(count(answer)), -1)
     return counted
 
 
