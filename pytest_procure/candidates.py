@@ -312,19 +312,6 @@ class Candidate:
         _set(self, price=price, max_batch=max_batch, max_wait=wait, published=published)
         _set(self, isolation=isolation, memory_limit=_memory(memory_limit, name))
 
-    def check_dates(self, today: dt.date) -> None:
-        """Refuse a price that was read later than tomorrow, by a clock that may stand further east.
-
-        Raises `DeclarationError`.
-        """
-        for price in (self.price, *getattr(self.backend, "prices", ())):
-            last = (today + dt.timedelta(days=1)).isoformat()
-            if price is not None and price.date > last:
-                raise DeclarationError(
-                    f"`date={price.date!r}` of a price of candidate `{self.name}` is in the future; expected "
-                    "the day on which the price was read"
-                )
-
     def describe(self) -> dict[str, Any]:
         """What the offer states, as plain JSON data; the loaded backend describes itself."""
         return {

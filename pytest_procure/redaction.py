@@ -103,6 +103,12 @@ def quoted(text: str, most: int, *, also: Sequence[str] = (), shown: str = HIDDE
     return " ".join(plain.split())[:most]
 
 
+def later_part(text: str, *, also: Sequence[str] = (), shown: str = HIDDEN) -> str:
+    """Give a text whose beginning is lost without keys, and without what may be the end of one."""
+    secrets = _GIVEN | _SENT | {*also}
+    return without(text, secrets, shown)[max(map(len, secrets), default=0) :]
+
+
 def without(text: str, secrets: AbstractSet[str], shown: str, *, until: int | None = None) -> str:
     """Put something else where secrets are, and leave out what begins at `until` or later."""
     pieces, at = [], 0

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from pytest_procure.redaction import (
     keep_secret,
+    later_part,
     quoted,
     redacted,
     redacted_data,
@@ -164,3 +165,11 @@ def test_paths_and_short_values_of_the_environment_stay_in_arguments(monkeypatch
     monkeypatch.setenv("DB_KEY", "abcd")
     told = without_environment([f"{tmp_path}/model", "--fast=true", "--db=abcd", "x"])
     assert told == [f"{tmp_path}/model", "--fast=true", "--db=[redacted]", "x"]
+
+
+@pytest.mark.parametrize("lost", range(0, 45, 4))
+def test_what_a_text_begins_with_may_be_the_end_of_a_key(lost):
+    key = "K3y-" + "0123456789" * 4
+    told = later_part((key * 3 + " is wrong" + "." * 999 + "all there is to say of it")[lost:], also=[key])
+    assert "0123" not in told
+    assert told.endswith("all there is to say of it")

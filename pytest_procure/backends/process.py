@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from pytest_procure.errors import ProvisionError
-from pytest_procure.redaction import keep_secret, quoted, without
+from pytest_procure.redaction import keep_secret, later_part, quoted
 
 from .kept_program import KeptProgram, ready
 
@@ -136,8 +136,7 @@ class Process:
     def _last_words(self) -> str:
         text = b"".join(self._errors).decode("utf-8", "replace")
         if self._forgot:  # what it begins with may be the end of a secret
-            longest = max(map(len, self._secrets), default=0)
-            text = without(text, {*self._secrets}, "(secret)")[longest:]
+            text = later_part(text, also=self._secrets, shown="(secret)")
         lines = [line for line in text.splitlines() if line.strip()]
         return self.quoted(lines[-1], 120) if lines else ""
 

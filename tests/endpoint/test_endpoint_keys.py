@@ -101,6 +101,13 @@ def test_a_server_s_refusal_is_quoted_without_the_key_where_an_endpoint_is_asked
     assert str(refusal.value) == "HTTP 401: wrong key Bearer [key]"
 
 
+@ALL
+def test_a_key_is_known_from_its_declaration_on(declare, monkeypatch):
+    monkeypatch.setenv("EARLY_KEY", "early-key-0123456789")
+    declare(key_env="EARLY_KEY")
+    assert without_keys("denied: early-key-0123456789") == "denied: [redacted]"
+
+
 KEY = "K3y" + "abcdefghij0123456789" * 3
 
 

@@ -158,6 +158,8 @@ def check_key(variable: str, field: str, *, what: str) -> None:
             f"`key_env` of {what} names no environment variable; expected the name of the one that holds the "
             "key, as in key_env='VENDOR_KEY', not the key"
         )
+    # Known from here on, also where it is another process that asks with it.
+    keep_secret(variable, os.environ.get(variable, ""), surely=True)
     if not isinstance(field, str) or field.lower() != "authorization":
         checked_headers({field: ""}, what=what)
 
