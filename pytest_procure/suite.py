@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import pytest
 
-from .candidates import Candidate
+from .candidates import Candidate, Price
 from .datasets import Dataset, DatasetSlice
 from .datasets.places import starting_at
 from .errors import DataError, DeclarationError, ProcureError, unknown
@@ -211,6 +211,7 @@ class Suite:
                 raise DeclarationError(f"`{_CANDIDATES}` gave {candidate!r}; expected a `Candidate`")
             if candidate.name in names:
                 raise DeclarationError(f"there are two candidates named `{candidate.name}`; rename one")
+            _check_dates(candidate, dt.datetime.now(dt.UTC).date())
             names.add(candidate.name)
         return [Offer(candidate, base, self.isolation(candidate)) for candidate in candidates]
 
@@ -221,6 +222,17 @@ def _key(ihook: Any, hook: str) -> tuple[int, ...]:
 
 def _place(file: str | None) -> str:
     return Path(file).name if file else "a plugin"
+
+
+def _check_dates(candidate: Candidate, today: dt.date) -> None:
+    """Refuse a price that was read later than tomorrow, by a clock that may stand further east."""
+    last = (today + dt.timedelta(days=1)).isoformat()
+    for price in (candidate.price, *getattr(candidate.backend, "prices", ())):
+        if isinstance(price, Price) and price.date > last:
+            raise DeclarationError(
+                f"`date={price.date!r}` of a price of candidate `{candidate.name}` is in the future; "
+                "expected the day on which the price was read"
+            )
 
 
 def day_problems(key: str, written: str) -> list[str]:

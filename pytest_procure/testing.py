@@ -24,7 +24,9 @@ from typing import Any
 
 import numpy as np
 
+from .backends.orphans import watched
 from .backends.protocol import Answer, Backend, LoadedBackend
+from .redaction import quoted
 
 __all__ = ["backend_contract"]
 
@@ -114,11 +116,12 @@ def _kept(promise: Callable[[_Trial], None], trial: _Trial) -> str:
 
     def look() -> None:
         try:
-            promise(trial)
+            with watched():
+                promise(trial)
         except AssertionError as error:
             said.append(str(error))
         except BaseException as error:  # noqa: BLE001 - whatever a backend raises, it breaks the promise
-            said.append(f"raised {type(error).__name__}: {str(error)[:200]}")
+            said.append(f"raised {type(error).__name__}: {quoted(str(error), 200)}")
 
     thread = threading.Thread(target=look, daemon=True)
     thread.start()
@@ -284,15 +287,15 @@ def _comes_back(trial: _Trial) -> None:
 
 
 def _leaves_nothing(trial: _Trial) -> None:
-    """After `close()` no process that it started is left."""
-    before = _children()
-    loaded = trial.load()
-    try:
-        trial.ask(loaded, [0])
-    finally:
-        loaded.close()
-    left = _children() - before
-    assert not left, f"{len(left)} process(es) are left: {', '.join(map(str, sorted(left)))}"
+    """After `close()` no process that it started is left, whosever child it has become."""
+    with watched() as left:
+        loaded = trial.load()
+        try:
+            trial.ask(loaded, [0])
+        finally:
+            loaded.close()
+        there = sorted(left())
+    assert not there, f"{len(there)} process(es) are left: {', '.join(map(str, there))}"
 
 
 _PROMISES: tuple[Callable[[_Trial], None], ...] = (
@@ -308,17 +311,6 @@ _PROMISES: tuple[Callable[[_Trial], None], ...] = (
     _comes_back,
     _leaves_nothing,
 )
-
-
-def _children() -> set[int]:
-    """Ids of this process's children, where the system tells (Linux)."""
-    found: set[int] = set()
-    for task in Path("/proc/self/task").glob("*/children"):
-        try:
-            found.update(map(int, task.read_text().split()))
-        except OSError:  # a thread that has ended meanwhile
-            continue
-    return found
 
 
 def _same(one: Any, other: Any) -> bool:

@@ -1,5 +1,6 @@
 """Secrets, and who ran where, are in no record."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -7,7 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_procure import redaction
-from pytest_procure.redaction import redacted, redacted_data
+from pytest_procure.redaction import (
+    keep_secret,
+    later_part,
+    quoted,
+    redacted,
+    redacted_data,
+    without_environment,
+    without_secret_options,
+)
 
 # Made up, in the form of real ones; written in two parts so that nobody's scanner takes them for real.
 KEYS = [
@@ -98,3 +107,71 @@ def test_the_value_of_an_option_that_is_named_like_a_secret_is_hidden(option, sh
     told = redacted_data({"command": ["serve", "m", *option]})
     assert told == {"command": ["serve", "m", *shown]}
     assert redacted_data(told) == told
+
+
+LONG = "K3y/" + "abcdefghij0123456789" * 3
+
+
+@pytest.mark.parametrize("before", range(60, 130, 7))
+def test_a_key_is_taken_out_before_a_text_is_cut(before):
+    keep_secret("ACME_KEY", LONG)
+    assert "K3y" not in quoted("." * before + " " + LONG, 120)
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        LONG.replace("/", r"\/"),
+        LONG.replace("/", r"\\/"),
+        LONG.replace("a", r"\u0061"),
+        json.dumps(json.dumps(LONG))[3:-3],
+        "".join(f"\\u{ord(sign):04X}" for sign in LONG),
+        LONG.replace("/", "%2F"),
+        LONG[:30] + "\r\n" + LONG[30:],
+        LONG[:30] + r"\n" + LONG[30:],
+    ],
+)
+def test_a_key_is_found_where_it_is_written_with_escapes_or_over_two_lines(written):
+    keep_secret("ACME_KEY", LONG)
+    for text in (quoted(f"wrong key: {written}!", 120), redacted(f"wrong key: {written}!")):
+        assert text.replace('"', "").replace("\\", "") == "wrong key: [redacted]!"
+
+
+@given(st.integers(0, 20_000), st.integers(1, 40))
+def test_no_piece_of_a_key_is_left_at_the_end_of_what_is_looked_at(before, times):
+    long = "piece-of-a-key-" * 60
+    assert "piece" not in quoted(" " * before + (long + " ") * times, 200, also=[long])
+
+
+def test_a_hostile_text_is_searched_in_no_time():
+    keep_secret("ACME_KEY", LONG)
+    for text in ("\\" * 100_000, "K" * 100_000, (LONG[:-1] + "!") * 2_000, " \n" * 50_000):
+        quoted(text, 200)
+
+
+@pytest.mark.parametrize("option", ["-phunter2x", "-Phunter2x", "-p!secret", "-p4x$"])
+def test_a_password_that_is_glued_to_its_option_is_hidden(option):
+    assert without_secret_options(["./v", option, "-n4"]) == ["./v", f"{option[:2]}[redacted]", "-n4"]
+
+
+@pytest.mark.parametrize(
+    "option", ["-p8080", "-p127.0.0.1:80", "-parallel", "-pool=4", "-p", "-pool-size=b2", "--p4x", "-p/a/b4"]
+)
+def test_an_option_that_begins_alike_stays(option):
+    assert without_secret_options([option, "7"]) == [option, "7"]
+
+
+def test_paths_and_short_values_of_the_environment_stay_in_arguments(monkeypatch, tmp_path):
+    monkeypatch.setenv("SOMEWHERE", str(tmp_path))
+    monkeypatch.setenv("CI", "true")
+    monkeypatch.setenv("DB_KEY", "abcd")
+    told = without_environment([f"{tmp_path}/model", "--fast=true", "--db=abcd", "x"])
+    assert told == [f"{tmp_path}/model", "--fast=true", "--db=[redacted]", "x"]
+
+
+@pytest.mark.parametrize("lost", range(0, 45, 4))
+def test_what_a_text_begins_with_may_be_the_end_of_a_key(lost):
+    key = "K3y-" + "0123456789" * 4
+    told = later_part((key * 3 + " is wrong" + "." * 999 + "all there is to say of it")[lost:], also=[key])
+    assert "0123" not in told
+    assert told.endswith("all there is to say of it")

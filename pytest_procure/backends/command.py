@@ -2,7 +2,7 @@
 
 > {"id": 7, "input": "..."}
 < {"id": 7, "output": "..."}                     or {"id": 7, "error": "..."}
-< {"id": 7, "output": "...", "input_tokens": 12, "output_tokens": 3}
+< {"id": 7, "output": "...", "input_tokens": 12, "output_tokens": 3}      and perhaps "cached_tokens"
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy as np
 
 from pytest_procure.calling import declared
 from pytest_procure.errors import DeclarationError, ProvisionError
-from pytest_procure.redaction import without_secret_options
+from pytest_procure.redaction import without_environment, without_secret_options
 from pytest_procure.units import Quantity, duration
 
 from .files import file_record
@@ -86,6 +86,7 @@ class LoadedCommand:
         self._timeout = duration(declared.timeout, what="timeout").base
         self._first = duration(declared.start_timeout, what="start_timeout").base
         self._file = file_record(program)
+        self._shown = shown_arguments(declared.arguments[1:])
         self._asked = 0
 
     @property
@@ -106,7 +107,7 @@ class LoadedCommand:
             call.send(b"".join(lines))
             found: dict[int, Any] = {}
             while len(found) < len(lines):
-                number, answer = _answer(call.line(), self._process.without_secrets)
+                number, answer = _answer(call.line(), self._process.quoted)
                 if number not in numbers or number in found:
                     raise call.broken(f"it answered number {number}, which was not asked, or answered before")
                 found[number] = answer
@@ -119,10 +120,7 @@ class LoadedCommand:
         return {
             "runtime": declared.name or Path(declared.arguments[0]).name,
             "device": self.device,
-            "arguments": [
-                Path(declared.arguments[0]).name,
-                *without_secret_options(declared.arguments[1:]),
-            ],
+            "arguments": [Path(declared.arguments[0]).name, *self._shown],
             "files": [self._file],
             "environment": list(declared.environment),
             "timeout": str(declared.timeout),
@@ -148,6 +146,11 @@ def checked_arguments(listed: Sequence[str], *, what: str) -> None:
                 f"argument `{shown}` of {what} looks like a secret, which everybody on the machine can "
                 "read; pass it by `environment=['NAME_OF_THE_VARIABLE']`"
             )
+
+
+def shown_arguments(arguments: Sequence[str]) -> list[str]:
+    """Give arguments as they are disclosed: without values of secrets' options, or from the environment."""
+    return without_environment(without_secret_options(arguments))
 
 
 def checked_names(names: Sequence[str], *, what: str) -> None:
@@ -191,7 +194,7 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _answer(data: bytes, without_secrets: Callable[[str], str]) -> tuple[int, Any]:
+def _answer(data: bytes, quoted: Callable[[str, int], str]) -> tuple[int, Any]:
     """Read a line: the number of the question, and its answer. Raises `ValueError` for what is none."""
     try:
         said = json.loads(data.decode("utf-8"))
@@ -200,14 +203,16 @@ def _answer(data: bytes, without_secrets: Callable[[str], str]) -> tuple[int, An
     if not isinstance(said, dict) or type(said.get("id")) is not int:
         raise ValueError("it wrote a line that is no object with an `id`")
     if "error" in said:
-        return said["id"], Answer(
-            None, error=f"the program says: {without_secrets(str(said['error']))[:160]}"
-        )
+        return said["id"], Answer(None, error=f"the program says: {quoted(str(said['error']), 160)}")
     if "output" not in said:
         raise ValueError("it wrote a line without `output`")
-    counts = [said.get(key, -1) for key in ("input_tokens", "output_tokens")]
+    sent, received, cached = counts = [
+        said.get(key, -1) for key in ("input_tokens", "output_tokens", "cached_tokens")
+    ]
     if any(type(count) is not int or count < -1 for count in counts):
         raise ValueError("it wrote a number of tokens that is none")
-    if counts == [-1, -1]:
+    if isinstance(said["output"], str) and said["output"].strip() and received == 0:
+        received = -1  # beside a text that has some, 0 is no count
+    if sent == received == -1:
         return said["id"], said["output"]
-    return said["id"], Answer(said["output"], *counts)
+    return said["id"], Answer(said["output"], sent, received, cached_tokens=cached)

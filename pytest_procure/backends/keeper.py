@@ -1,10 +1,14 @@
 """Runs a server for a session, and ends it with all that it started when the session ends, however it ends.
 
-    python -I -S keeper.py NEWS PROGRAM ARGUMENT...
+    python -I -S keeper.py NEWS INPUT PROGRAM ARGUMENT...
 
 It is a process between the session and the server, and imports nothing of this package. Its standard input
 is a pipe that says when to end: by a byte, or by its own end, which comes with a `kill -9` of the session
 too. How the server ended is written to the descriptor NEWS, as `exit 3` or `signal 9`.
+
+INPUT is `-`, or the descriptor that a program is asked over. Such a program gets a session of its own, is
+told to end by whoever asks it, and so is ended at once; NEWS begins with `began 4711`, its process, or with
+`failed 8`, the system's reason. Nobody but it holds its pipes open.
 """
 
 from __future__ import annotations
@@ -35,7 +39,8 @@ _NOT_STARTED = 127
 class Keeper:
     """The server's parent."""
 
-    def __init__(self, command: list[str]) -> None:
+    def __init__(self, command: list[str], asked_over: int | None) -> None:
+        self._at_once = asked_over is not None
         self._session = os.getppid()
         self._told = False
         self._has_ended = False
@@ -48,11 +53,14 @@ class Keeper:
             signal.signal(number, self._tell)
         if sys.platform == "linux":  # what the server leaves behind becomes our child, and so is found
             ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-        self._pid = subprocess.Popen(  # noqa: S603 - the buyer names the program
+        # It is held: one that is dropped waits for its process, and the news of its end would be lost.
+        self._program = subprocess.Popen(  # noqa: S603 - the buyer names the program
             command,
-            stdin=subprocess.DEVNULL,
+            stdin=subprocess.DEVNULL if asked_over is None else asked_over,
+            start_new_session=self._at_once,
             preexec_fn=_end_with_parent,  # noqa: PLW1509 - there is no thread here but this one
-        ).pid
+        )
+        self.pid = self._program.pid
 
     def keep(self) -> str:
         """Wait until the server has ended, or is to end; how it ended by itself, or nothing."""
@@ -68,7 +76,15 @@ class Keeper:
         return ""
 
     def end(self) -> None:
-        """End all that is left: first politely, then for certain."""
+        """End all that is left: first politely, unless it is to end at once, then for certain."""
+        if not self._at_once:
+            self._ask_to_end()
+        deadline = time.monotonic() + _LEFT_S
+        while self._reap()[0] and time.monotonic() < deadline:
+            _signal_all(signal.SIGKILL)
+            select.select([self._wake], [], [], 0.01)
+
+    def _ask_to_end(self) -> None:
         _signal_all(signal.SIGTERM)
         told = time.monotonic()
         while self._reap()[0]:
@@ -77,10 +93,6 @@ class Keeper:
                 break
             if select.select([self._wake], [], [], left)[0]:
                 os.read(self._wake, 4096)
-        deadline = time.monotonic() + _LEFT_S
-        while self._reap()[0] and time.monotonic() < deadline:
-            _signal_all(signal.SIGKILL)
-            select.select([self._wake], [], [], 0.01)
 
     def _reap(self) -> tuple[bool, str]:
         """Whether any child is left; and how the server ended, if it was among those that have."""
@@ -90,7 +102,7 @@ class Keeper:
                 pid, status = os.waitpid(-1, os.WNOHANG)
                 if not pid:
                     return True, how
-                if pid == self._pid:
+                if pid == self.pid:
                     self._has_ended = True
                     code = os.waitstatus_to_exitcode(status)
                     how = f"signal {-code}" if code < 0 else f"exit {code}"
@@ -103,15 +115,24 @@ class Keeper:
 
 def main(arguments: list[str]) -> int:
     """Run as a process of its own."""
-    news, command = int(arguments[0]), arguments[1:]
+    news, command = int(arguments[0]), arguments[2:]
+    asked_over = None if arguments[1] == "-" else int(arguments[1])
     os.set_inheritable(news, False)  # noqa: FBT003 - the argument has no name
     try:
-        keeper = Keeper(command)
+        keeper = Keeper(command, asked_over)
     except OSError as error:
+        if asked_over is not None:
+            os.write(news, b"failed %d" % (error.errno or 0))
+            return _NOT_STARTED
         sys.stderr.write(f"it cannot be started: {error.strerror}\n")
         sys.stderr.flush()
         os.write(news, b"exit %d" % _NOT_STARTED)
         return _NOT_STARTED
+    if asked_over is not None:
+        os.close(asked_over)
+        for own in (1, 2):
+            os.close(own)
+        os.write(news, b"began %d\n" % keeper.pid)
     how = keeper.keep()
     if how:
         with contextlib.suppress(OSError):

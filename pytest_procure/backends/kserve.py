@@ -14,15 +14,15 @@ from pathlib import Path
 from typing import Any, ClassVar
 from urllib.parse import quote
 
-import numpy as np
-
 from pytest_procure.calling import declared, of_kind
 from pytest_procure.errors import DataError, DeclarationError, ProvisionError, unknown
 
 from .decode import Decode, decoder, decoder_name
 from .endpoints import readers
+from .endpoints.exchange import exchange
 from .endpoints.failure import line
-from .endpoints.loaded import LoadedHttp, checked_sending, connection_to, fields_of
+from .endpoints.loaded import LoadedHttp, checked_sending
+from .endpoints.openai_answers import start
 from .endpoints.target import (
     Target,
     check_key,
@@ -33,9 +33,10 @@ from .endpoints.target import (
     secret,
     target_at,
 )
-from .endpoints.tensors import CODES, TEXT, is_known, packed_texts
+from .endpoints.tensors import CODES, TEXT, is_known
 from .openai import certificates, need_extra
 from .protocol import Sending
+from .tensor_values import as_bytes, as_json, numbers, text_array
 
 _BINARY = "binary_tensor_data"
 _MOST_METADATA = 1 << 20
@@ -220,8 +221,10 @@ class LoadedKServe(LoadedHttp):
         given = self._values(sample)
         tensors = [(each, *self._tensor(each, given[each.name])) for each in self._inputs]
         if not self._binary:
-            return _json(self._head([(each, shape, _data(each, values)) for each, shape, values in tensors]))
-        raws = [_raw(each, values) for each, _, values in tensors]
+            return _json(
+                self._head([(each, shape, as_json(values, each.datatype)) for each, shape, values in tensors])
+            )
+        raws = [as_bytes(values, each.datatype) for each, _, values in tensors]
         sized = zip(tensors, raws, strict=True)
         head = _json(self._head([(each, shape, len(raw)) for (each, shape, _), raw in sized]))
         return head.ljust(self._room) + b"".join(raws)
@@ -269,9 +272,9 @@ class LoadedKServe(LoadedHttp):
         """Give the shape and the values of an input. Raises `DataError` where the model takes another."""
         where = f"input `{wanted.name}` of model `{self._declared.model}` takes {wanted.label}"
         if wanted.datatype == TEXT:
-            values = _text_array(value, where)
+            values = text_array(value, where)
         else:
-            values = _numbers(value, wanted, where, cast=self._declared.cast)
+            values = numbers(value, wanted.datatype, where, cast=self._declared.cast)
         for shape in ((1, *values.shape), values.shape):
             if len(shape) == len(wanted.shape) and all(
                 own in {-1, length} for own, length in zip(wanted.shape, shape, strict=True)
@@ -282,23 +285,17 @@ class LoadedKServe(LoadedHttp):
 
 def _metadata(target: Target, path: str, what: str) -> Mapping[str, Any]:
     """Ask the server of itself, or of a model. Raises `ProvisionError`."""
-    connection = connection_to(target, timeout=_METADATA_S)
     where = f"{target.scheme}://{target.authority}{path}"
     try:
-        connection.request("GET", path, headers=fields_of(target))
-        answer = connection.getresponse()
-        body = answer.read(_MOST_METADATA + 1)
+        answer = exchange(target, path, limit=_METADATA_S, most=_MOST_METADATA)
     except (OSError, http.client.HTTPException) as error:
         raise ProvisionError(f"{what} does not answer at {where}: {type(error).__name__}") from None
-    finally:
-        connection.close()
+    body = answer.data
     try:
         told = json.loads(body) if len(body) <= _MOST_METADATA else None
     except (ValueError, RecursionError):
         told = None
-    hidden = target.hidden()
-    said = line(body[:120].decode("utf-8", "replace"))
-    said = said.replace(hidden, "[key]") if hidden else said
+    said = start(body)
     if answer.status != 200:
         raise ProvisionError(f"{what} is not there: {where} answers HTTP {answer.status}: {said}")
     if not isinstance(told, dict):
@@ -330,44 +327,6 @@ def _tensors(model: Mapping[str, Any], which: str, name: str) -> tuple[Tensor, .
             )
         found.append(Tensor(known["name"], datatype, tuple(shape)))
     return tuple(found)
-
-
-def _numbers(value: Any, wanted: Tensor, where: str, *, cast: bool) -> np.ndarray[Any, Any]:
-    kind = np.dtype(f"<{CODES[wanted.datatype]}")
-    is_typed = isinstance(value, np.ndarray | np.generic)
-    try:
-        values = np.asarray(value, order="C")
-        if values.dtype.kind not in "biuf":
-            raise DataError(f"a sample is of type {values.dtype}, and {where}")
-        if is_typed and values.dtype != kind and not cast:
-            raise DataError(
-                f"a sample is of type {values.dtype}, and {where}; convert the dataset, or declare "
-                "`cast=True`"
-            )
-        if not is_typed and kind.kind in "biu" and values.dtype.kind == "f":
-            raise DataError(f"a sample holds fractions, and {where}")
-        return np.atleast_1d(values.astype(kind))
-    except (ValueError, OverflowError) as error:
-        raise DataError(f"a sample cannot be a tensor ({line(error)}), and {where}") from None
-
-
-def _text_array(value: Any, where: str) -> np.ndarray[Any, Any]:
-    values = np.asarray([value] if isinstance(value, str | bytes) else value, dtype=object)
-    if not all(isinstance(each, str | bytes) for each in values.reshape(-1)):
-        raise DataError(f"a sample is no text, and {where}")
-    return values
-
-
-def _data(tensor: Tensor, values: Any) -> list[Any]:
-    if tensor.datatype == TEXT:
-        return [each if isinstance(each, str) else each.decode("utf-8", "replace") for each in values.flat]
-    return list(values.reshape(-1).tolist())
-
-
-def _raw(tensor: Tensor, values: Any) -> bytes:
-    if tensor.datatype != TEXT:
-        return bytes(values.tobytes())
-    return packed_texts([each.encode() if isinstance(each, str) else each for each in values.flat])
 
 
 def _json(head: Mapping[str, Any]) -> bytes:

@@ -22,7 +22,7 @@ from pytest_procure.errors import DeclarationError, ProcureError, ProvisionError
 
 from .files import one_line
 from .function import Function, qualified_name
-from .protocol import Answer, Backend, LoadedBackend, Passing, Reachable, StagePass
+from .protocol import Answer, Backend, LoadedBackend, LoadedEndpoint, Passing, Reachable, StagePass
 from .spans import no_span, spans
 
 _NAME = re.compile(r"[A-Za-z][\w-]{0,39}")
@@ -104,6 +104,11 @@ class Pipeline:
     def names(self) -> tuple[str, ...]:
         """The stages' names, in order."""
         return tuple(stage.name for stage in self._made)
+
+    @property
+    def prices(self) -> tuple[Price | None, ...]:
+        """The price of each stage, where it has one."""
+        return tuple(stage.price for stage in self._made)
 
     @property
     def currency(self) -> str:
@@ -200,7 +205,7 @@ class LoadedPipeline:
             "stages": [
                 {
                     "name": stage.name,
-                    "backend": dict(loaded.describe()),
+                    "backend": _disclosed(loaded),
                     "takes": None if stage.takes is None else qualified_name(stage.takes),
                     "price": None if stage.price is None else stage.price.describe(),
                 }
@@ -228,14 +233,12 @@ class _Travel:
     def answer(self) -> Answer:
         """What the last stage gave, with the tokens of all stages where each that counts any has counted."""
         output = None if self.error else self.output
-        sent, received = (
-            sum(count for each in self.passes if (count := getattr(each, column)) >= 0) or -1
-            for column in ("input_tokens", "output_tokens")
-        )
-        counted = any(each.input_tokens >= 0 or each.output_tokens >= 0 for each in self.passes)
-        if not counted:
-            sent = received = -1
-        return Answer(output, sent, received, tuple(self.passes), self.error)
+        sent, received, cached = map(self._sum, ("input_tokens", "output_tokens", "cached_tokens"))
+        return Answer(output, sent, received, tuple(self.passes), self.error, cached)
+
+    def _sum(self, column: str) -> int:
+        counts = [count for each in self.passes if (count := getattr(each, column)) >= 0]
+        return sum(counts) if counts else -1
 
 
 def _pass(stage: Stage, loaded: LoadedBackend, going: list[_Travel], first: Any) -> None:
@@ -263,7 +266,15 @@ def _pass(stage: Stage, loaded: LoadedBackend, going: list[_Travel], first: Any)
         travel.error = f"stage {stage.name}: {fault}" if fault else ""
         travel.output = travel.so_far[stage.name] = answer.output
         travel.passes.append(
-            StagePass(stage.name, passing, took, answer.output, answer.input_tokens, answer.output_tokens)
+            StagePass(
+                stage.name,
+                passing,
+                took,
+                answer.output,
+                answer.input_tokens,
+                answer.output_tokens,
+                answer.cached_tokens,
+            )
         )
 
 
@@ -303,6 +314,19 @@ def _loaded(stage: Stage, base: Path) -> LoadedBackend:
         raise ProvisionError(
             f"stage `{stage.name}` could not be loaded: {type(error).__name__}: {one_line(error)}"
         ) from error
+
+
+#: What an endpoint discloses of the driver that a stage is not asked by.
+_OF_THE_DRIVER = ("connections_at_most", "load_processes", "tokens_counted_by")
+
+
+def _disclosed(loaded: LoadedBackend) -> dict[str, Any]:
+    """Give what a stage's backend says of itself; an endpoint is asked once, whatever it declares."""
+    told = dict(loaded.describe())
+    if isinstance(loaded, LoadedEndpoint):
+        told = {name: value for name, value in told.items() if name not in _OF_THE_DRIVER}
+        told["retries_at_most"] = 0
+    return told
 
 
 def _close(stages: list[tuple[Stage, LoadedBackend]]) -> None:

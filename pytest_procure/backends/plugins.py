@@ -10,6 +10,7 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
 from pytest_procure.errors import DeclarationError, ProcureError, unknown
+from pytest_procure.redaction import quoted
 
 from .protocol import Backend
 
@@ -64,4 +65,4 @@ def _from(entry: EntryPoint) -> str:
 
 
 def _said(error: BaseException) -> str:
-    return f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
+    return f"{type(error).__name__}: {quoted(str(error), 200)}"

@@ -1,6 +1,6 @@
 """A program that is asked over pipes, and that never gets to keep us: every wait and every line has a limit.
 
-What it leaves behind when it ends (children of its own) is in its process group, and ends with it.
+What it leaves behind when it ends (children of its own, in whatever session) its keeper ends with it.
 """
 
 from __future__ import annotations
@@ -9,8 +9,6 @@ import atexit
 import contextlib
 import os
 import selectors
-import signal
-import subprocess
 import threading
 import time
 import weakref
@@ -20,7 +18,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from pytest_procure.errors import ProvisionError
-from pytest_procure.redaction import keep_secret
+from pytest_procure.redaction import keep_secret, later_part, quoted
+
+from .kept_program import KeptProgram, ready
 
 #: What a program needs to run at all; everything else, keys above all, is given by name.
 _ALWAYS = (
@@ -47,25 +47,10 @@ class Process:
         self._unread = b""
         self._errors: deque[bytes] = deque()
         self._secrets = secrets_of(variables)
-        try:
-            self._process = subprocess.Popen(  # noqa: S603 - the buyer names the program
-                arguments,
-                cwd=folder,
-                env=environment_of(variables),
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                start_new_session=True,
-                bufsize=0,
-            )
-        except OSError as error:
-            raise ProvisionError(
-                f"the program `{Path(arguments[0]).name}` cannot be started: {error.strerror}"
-            ) from None
-        assert self._process.stdin is not None, "its pipes were asked for"
-        assert self._process.stdout is not None, "the same"
-        self._input = self._process.stdin.fileno()
-        self._output = self._process.stdout.fileno()
+        self._forgot = False  # some of its errors
+        self._is_over = False
+        self._process = KeptProgram(arguments, folder=folder, environment=environment_of(variables))
+        self._input, self._output = self._process.input, self._process.output
         os.set_blocking(self._input, False)
         os.set_blocking(self._output, False)
         self._reader = threading.Thread(target=self._read_errors, daemon=True)
@@ -97,9 +82,8 @@ class Process:
 
     def ended(self) -> RuntimeError:
         """The program has closed its output: give the error that tells how it ended."""
-        try:
-            status = self._process.wait(_GRACE_S)
-        except subprocess.TimeoutExpired:
+        status = self._process.ended(_GRACE_S)
+        if status is None:
             return self.give_up("it closed its output")
         self.kill()
         how = f"by signal {-status}" if status < 0 else f"with exit status {status}"
@@ -111,41 +95,34 @@ class Process:
         """Close its input, wait a little, and end whatever is left. May be called twice."""
         with self._lock:
             self._gone = self._gone or "the program was closed"
-            if self._process.stdin is not None and not self._process.stdin.closed:
-                with contextlib.suppress(OSError):
-                    self._process.stdin.close()
+            if self._is_over:
+                return
+            self._process.close_input()
             deadline = time.monotonic() + _GRACE_S
             # It may still be writing, and would wait for us to read.
-            while self._process.poll() is None and time.monotonic() < deadline:
-                if not self._drain(deadline):
-                    with contextlib.suppress(subprocess.TimeoutExpired):
-                        self._process.wait(max(0.0, deadline - time.monotonic()))
+            while self._drain(deadline):
+                continue
+            self._process.ended(max(0.0, deadline - time.monotonic()))
             self.kill()
 
     def _drain(self, deadline: float) -> bool:
         """Throw away what it writes; False when it has closed its output, or time is over."""
-        stream = self._process.stdout
-        if stream is None or stream.closed or not ready(self._output, selectors.EVENT_READ, deadline):
+        if time.monotonic() > deadline or not ready(self._output, selectors.EVENT_READ, deadline):
             return False
         with contextlib.suppress(OSError):
             return bool(os.read(self._output, _CHUNK))
         return False
 
     def kill(self) -> None:
-        """End the group, also where its first process has ended already, and let go of the pipes."""
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._process.pid, signal.SIGKILL)
-        self._process.wait()
-        wait_for_group(self._process.pid)
+        """End it and all that it started, also where it has ended already, and let go of the pipes."""
+        self._is_over = True
+        self._process.end()
         self._reader.join(_GRACE_S)
-        for stream in (self._process.stdin, self._process.stdout, self._process.stderr):
-            if stream is not None:
-                with contextlib.suppress(OSError):
-                    stream.close()
+        self._process.let_go()
 
     def _read_errors(self) -> None:
         """Keep the end of what it writes on its standard error, so that it never has to wait for us."""
-        stream = self._process.stderr
+        stream = self._process.errors
         assert stream is not None, "its pipes were asked for"
         kept = 0
         with contextlib.suppress(OSError, ValueError):
@@ -154,18 +131,18 @@ class Process:
                 kept += len(data)
                 while len(self._errors) > 1 and kept - len(self._errors[0]) >= _KEPT_OF_ERRORS:
                     kept -= len(self._errors.popleft())
+                    self._forgot = True
 
     def _last_words(self) -> str:
-        text = b"".join(self._errors)[-_KEPT_OF_ERRORS:].decode("utf-8", "replace")
+        text = b"".join(self._errors).decode("utf-8", "replace")
+        if self._forgot:  # what it begins with may be the end of a secret
+            text = later_part(text, also=self._secrets, shown="(secret)")
         lines = [line for line in text.splitlines() if line.strip()]
-        shown = self.without_secrets(lines[-1]) if lines else ""
-        return " ".join("".join(sign if sign.isprintable() else " " for sign in shown).split())[:120]
+        return self.quoted(lines[-1], 120) if lines else ""
 
-    def without_secrets(self, text: str) -> str:
-        """Take out the values of the variables that the program was given: it may repeat them."""
-        for secret in self._secrets:
-            text = text.replace(secret, "(secret)")
-        return text
+    def quoted(self, text: str, most: int) -> str:
+        """Quote what it says without the values of the variables that it was given: it may repeat them."""
+        return quoted(text, most, also=self._secrets, shown="(secret)")
 
     # -- for a call ---------------------------------------------------------------------------------------
 
@@ -265,13 +242,6 @@ def _running_of(group: int) -> list[int]:
 def _end_all() -> None:
     for process in list(_running):
         process.kill()
-
-
-def ready(descriptor: int, event: int, deadline: float) -> bool:
-    """Wait until a pipe can be read or written; False when time is over."""
-    with selectors.DefaultSelector() as selector:
-        selector.register(descriptor, event)
-        return bool(selector.select(max(0.0, deadline - time.monotonic())))
 
 
 def environment_of(variables: Sequence[str]) -> dict[str, str]:

@@ -37,6 +37,7 @@ class StagePass:
     output: Any = None
     input_tokens: int = -1
     output_tokens: int = -1
+    cached_tokens: int = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,7 @@ class Answer:
     """An output together with what else is known of it; backends without either return plain outputs.
 
     `input_tokens`, `output_tokens`: for offers that are priced by the token; -1 where nobody counted.
+    `cached_tokens`: those of the input that came from a cache, and are cheaper.
     `stages`: of a pipeline, one entry a stage. `error`: why there is no output, one line.
     """
 
@@ -52,6 +54,7 @@ class Answer:
     output_tokens: int = -1
     stages: tuple[StagePass, ...] = ()
     error: str = ""
+    cached_tokens: int = -1
 
 
 @runtime_checkable

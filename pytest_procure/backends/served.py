@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import dataclasses
 import re
-import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
@@ -17,12 +16,13 @@ from urllib.parse import urlsplit
 from pytest_procure.calling import declared
 from pytest_procure.errors import DeclarationError, ProvisionError
 from pytest_procure.isolation.endings import Ending
-from pytest_procure.redaction import without_secret_options
+from pytest_procure.redaction import quoted
 from pytest_procure.units import Quantity, duration
 
-from .command import checked_arguments, checked_names, program_file
+from .command import checked_arguments, checked_names, program_file, shown_arguments
 from .endpoints.target import OPEN_PORT, Target, is_own
 from .files import file_record, model_file
+from .kept_program import said_by
 from .process import environment_of, secrets_of
 from .protocol import Backend, LoadedEndpoint, Reachable, Sending
 from .server import Ready, Server
@@ -30,6 +30,8 @@ from .server_log import ServerLog
 
 _LEAST_LOG = 64 << 10
 _VERSION_S = 60.0
+_LONGEST_VERSION = 120
+_VERSION_BYTES = 64 << 10
 _NAMED_SECRET = re.compile(r"(?i)(key|token|secret|passw|credential)")
 
 
@@ -95,7 +97,11 @@ class Served:
         program = program_file(base, self.command[0])
         files = [file_record(model_file(base, path), Path(path).name) for path in self.files]
         environment = environment_of(self.environment) | dict(self.settings)
-        version = self.version if isinstance(self.version, str) else _version(base, self.version, environment)
+        version = (
+            self.version
+            if isinstance(self.version, str)
+            else _version(base, self.version, environment, secrets_of(self.environment))
+        )
         return LoadedServed(self, base, program, files, version, environment)
 
 
@@ -120,6 +126,7 @@ class LoadedServed:
         self._declared = declared
         self._base = base
         self._arguments = [str(program), *declared.command[1:]]
+        self._shown = shown_arguments([each.replace(f"{base}/", "") for each in declared.command[1:]])
         self._files = files
         self._version = version
         self._environment = environment
@@ -212,12 +219,11 @@ class LoadedServed:
         told = dict(self._endpoint.describe())
         told["url"] = told["url"].replace(f":{self._server.port}", OPEN_PORT, 1)
         told["endpoint"] = told.pop("runtime", "")
-        shown = [each.replace(f"{self._base}/", "") for each in declared.command[1:]]
         return {
             "runtime": self._version or Path(declared.command[0]).name,
             "device": self.device,
             **told,
-            "command": [Path(declared.command[0]).name, *without_secret_options(shown)],
+            "command": [Path(declared.command[0]).name, *self._shown],
             "version": self._version or None,
             "files": self._files,
             "environment": list(declared.environment),
@@ -292,25 +298,30 @@ def _checked_settings(settings: Mapping[str, str]) -> None:
             )
 
 
-def _version(base: Path, command: Sequence[str], environment: Mapping[str, str]) -> str:
+def _version(
+    base: Path, command: Sequence[str], environment: Mapping[str, str], secrets: Sequence[str]
+) -> str:
     program = program_file(base, command[0])
     try:
-        asked = subprocess.run(  # noqa: S603 - the buyer names the program
+        status, said = said_by(
             [str(program), *command[1:]],
-            cwd=base,
-            env=dict(environment),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            timeout=_VERSION_S,
-            check=False,
+            folder=base,
+            environment=environment,
+            limit=_VERSION_S,
+            most=_VERSION_BYTES,
         )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise ProvisionError(f"`version=` of Served: `{program.name}`: {type(error).__name__}") from None
-    lines = [line for line in asked.stdout.decode("utf-8", "replace").splitlines() if line.strip()]
-    if asked.returncode or not lines:
+    except TimeoutError:
         raise ProvisionError(
-            f"`version=` of Served: `{program.name}` ended with exit status {asked.returncode} and said "
-            f"{lines[-1][:120] if lines else 'nothing'!r}; expected a line that names the version"
+            f"`version=` of Served: `{program.name}` had not ended after {_VERSION_S:g} s, and was ended"
+        ) from None
+    lines = [line for line in said.decode("utf-8", "replace").splitlines() if line.strip()]
+    if status or not lines:
+        raise ProvisionError(
+            f"`version=` of Served: `{program.name}` ended with exit status {status} and said "
+            f"{_quoted(lines[-1], secrets) if lines else 'nothing'!r}; expected a line that names the version"
         )
-    return " ".join("".join(sign if sign.isprintable() else " " for sign in lines[0]).split())[:120]
+    return _quoted(lines[0], secrets)
+
+
+def _quoted(text: str, secrets: Sequence[str]) -> str:
+    return quoted(text, _LONGEST_VERSION, also=secrets, shown="(secret)")

@@ -6,11 +6,13 @@ import atexit
 import contextlib
 import http.client
 import os
+import queue
 import select
 import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 import weakref
 from collections.abc import Callable, Sequence
@@ -23,11 +25,11 @@ from pytest_procure.isolation.kernel import oom_kills, resident
 from pytest_procure.isolation.warden import megabytes
 
 from .keeper import GRACE_S
+from .kept_program import KEEPER
 from .process import wait_for_group
 from .server_log import ServerLog
 
 HOST = "127.0.0.1"
-_KEEPER = Path(__file__).with_name("keeper.py")
 _PAUSE_S = 0.05
 _PROBE_S = 2.0
 #: How long news of an end may take, once nobody listens on the port any more.
@@ -79,7 +81,7 @@ class Server:
         variables = {name: self._with_port(value) for name, value in environment.items()}
         try:
             self._keeper = subprocess.Popen(  # noqa: S603 - our own keeper, and the program that the buyer names
-                [sys.executable, "-I", "-S", str(_KEEPER), str(news_end), *given],
+                [sys.executable, "-I", "-S", str(KEEPER), str(news_end), "-", *given],
                 cwd=folder,
                 env=variables | {"PORT": str(self.port)},
                 stdin=subprocess.PIPE,
@@ -110,12 +112,11 @@ class Server:
         while True:
             if self._ended(_PAUSE_S):
                 self._refuse(f"the server ended {self._told()} before it was ready")
-            left = begun + limit - time.monotonic()
-            said = self._probe(ready, min(_PROBE_S, max(left, _PAUSE_S)))
+            said = self._probe(ready, max(begun + limit - time.monotonic(), _PAUSE_S))
             if not said:
                 self.ready_after_s = time.monotonic() - begun
                 return
-            if left <= 0:
+            if time.monotonic() >= begun + limit:
                 self._refuse(f"the server was not ready within {limit:g} s ({said}), and was ended")
 
     def ending(self, *, patient: bool = False) -> Ending | None:
@@ -194,8 +195,9 @@ class Server:
         except OSError:  # a full queue says nothing of its end
             return True
 
-    def _probe(self, ready: Ready, seconds: float) -> str:
-        """Give "" when it is ready, else what was seen."""
+    def _probe(self, ready: Ready, left: float) -> str:
+        """Give "" when it is ready, else what was seen; a function may take all the time that is left."""
+        seconds = min(_PROBE_S, left)
         if ready.line and not self.log.seen.is_set():
             return f"its log does not say {ready.line!r}"
         try:
@@ -206,11 +208,25 @@ class Server:
         if ready.path:
             return _get(self.port, ready.path, seconds)
         if ready.asks is not None:
-            try:
-                return "" if ready.asks(self.url) else f"{ready.label} says no"
-            except Exception as error:  # noqa: BLE001 - a server that is not ready may raise anything
-                return f"{ready.label} raised {type(error).__name__}"
+            return self._answered(ready.asks, ready.label, left)
         return ""
+
+    def _answered(self, asks: Callable[[str], object], label: str, left: float) -> str:
+        """Ask the buyer's function; one that never answers is left behind, in a thread that holds nobody."""
+        told: queue.SimpleQueue[str] = queue.SimpleQueue()
+
+        def ask() -> None:
+            try:
+                told.put("" if asks(self.url) else f"{label} says no")
+            except BaseException as error:  # noqa: BLE001 - a server that is not ready may raise anything
+                told.put(f"{label} raised {type(error).__name__}")
+
+        threading.Thread(target=ask, name="procure-ready", daemon=True).start()
+        until = time.monotonic() + left
+        while time.monotonic() < until and not self._ended(0.0):
+            with contextlib.suppress(queue.Empty):
+                return told.get(timeout=_PAUSE_S)
+        return f"{label} has not answered"
 
 
 def free_port() -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import threading
 from collections.abc import Sequence
@@ -10,12 +11,13 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from pytest_procure.errors import ProvisionError
-from pytest_procure.redaction import redacted
+from pytest_procure.redaction import quoted, redacted
 
 _CHUNK = 1 << 18
 #: Of the end, in memory, and in the file where the log is longer than that may be.
 _TAIL = 16 << 10
 _LONGEST = 160  # of a line that is quoted
+_FEW = 3  # bytes that say nothing of a secret, and that any line may end with
 
 
 class ServerLog:
@@ -30,7 +32,8 @@ class ServerLog:
         self.bytes = 0
         self._limit = max(0, limit - _TAIL)
         self._digest = hashlib.sha256()
-        self._secrets = [secret.encode() for secret in secrets]
+        self._secrets: list[bytes] = []
+        self.hide(secrets)
         self._held = b""  # what may be the beginning of a secret, or of the awaited text
         self._awaited = awaited.encode()
         self._tail = b""
@@ -41,7 +44,8 @@ class ServerLog:
 
     def hide(self, secrets: Sequence[str]) -> None:
         """Take these out as well of what comes from now on."""
-        self._secrets = [*self._secrets, *(secret.encode() for secret in secrets)]
+        told = [form for secret in secrets for form in (secret, json.dumps(secret)[1:-1])]
+        self._secrets += [form.encode() for form in dict.fromkeys(told) if form.encode() not in self._secrets]
 
     def read_from(self, descriptor: int) -> None:
         """Begin to read a pipe, to its end."""
@@ -69,14 +73,24 @@ class ServerLog:
     def last_lines(self, count: int) -> list[str]:
         """Quote the last lines that say something, each printable and short, without secrets."""
         with self._lock:
-            text = self._tail + self._held
+            text = self._tail + self._held[: len(self._held) - self._begun()]
+            secrets = [secret.decode() for secret in self._secrets]
         lines = [line for line in text.decode("utf-8", "replace").splitlines() if line.strip()]
-        return [_printable(redacted(self._without(line))) for line in lines[-count:]]
+        told = [quoted(line, 4 * _LONGEST, also=secrets, shown="(secret)") for line in lines[-count:]]
+        return [redacted(line)[:_LONGEST] for line in told]
 
     def record(self) -> dict[str, Any]:
         """Disclose how much was written so far, and the digest of it, as plain JSON data."""
         with self._lock:
             return {"bytes": self.bytes, "sha256": self._digest.hexdigest()}
+
+    def _begun(self) -> int:
+        """How much of what is held is the beginning of a secret whose rest has not come."""
+        sizes = range(max(map(len, self._secrets), default=1) - 1, _FEW, -1)
+        return next((size for size in sizes if self._begins_one(self._held[-size:])), 0)
+
+    def _begins_one(self, end: bytes) -> bool:
+        return any(secret.startswith(end) for secret in self._secrets)
 
     def _read(self, descriptor: int) -> None:
         try:
@@ -106,18 +120,9 @@ class ServerLog:
                 self._file.flush()
                 self._kept += len(part)
 
-    def _without(self, line: str) -> str:
-        for secret in self._secrets:
-            line = line.replace(secret.decode("utf-8", "replace"), "(secret)")
-        return line
-
 
 def _opened(path: Path) -> BinaryIO:
     try:
         return path.open("wb")
     except OSError as error:
         raise ProvisionError(f"the server's log `{path.name}` cannot be written: {error.strerror}") from None
-
-
-def _printable(line: str) -> str:
-    return " ".join("".join(sign if sign.isprintable() else " " for sign in line).split())[:_LONGEST]

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from pytest_procure.redaction import quoted
+
 from .log import Int64
 
 _LONGEST_MESSAGE = 200
@@ -121,11 +123,9 @@ def one_line(error: BaseException) -> str:
         text = str(error)
     except BaseException:  # noqa: BLE001 - the text of a candidate's exception is the candidate's code
         text = "(its text cannot be read)"
-    return printable(f"{name}: {text[: 4 * _LONGEST_MESSAGE]}".rstrip().removesuffix(":"))
+    return printable(f"{name}: {text}".rstrip().removesuffix(":"))
 
 
 def printable(text: str) -> str:
-    """Give a text as one printable line of at most 200 characters."""
-    shown = text[: 5 * _LONGEST_MESSAGE]
-    shown = " ".join("".join(sign if sign.isprintable() else " " for sign in shown).split())
-    return sys.intern(shown[:_LONGEST_MESSAGE])  # a million failures, one text
+    """Give a text as one printable line of at most 200 characters, without keys."""
+    return sys.intern(quoted(text, _LONGEST_MESSAGE))  # a million failures, one text

@@ -58,6 +58,7 @@ def part(log: RequestLog, first: int, end: int) -> RequestLog:
         answers=log.answers[samples],
         input_tokens=None if log.input_tokens is None else log.input_tokens[samples],
         output_tokens=None if log.output_tokens is None else log.output_tokens[samples],
+        cached_tokens=None if log.cached_tokens is None else log.cached_tokens[samples],
         errors={query - first: text for query, text in log.errors.items() if first <= query < end},
         window_ns=log.window_ns - shift,
         stages={name: stage.part(samples) for name, stage in log.stages.items()},

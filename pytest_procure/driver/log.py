@@ -34,12 +34,13 @@ class StageLog:
     outputs: list[Any]
     input_tokens: Int64  # -1 where not reported
     output_tokens: Int64
+    cached_tokens: Int64  # of the input, from a cache
 
     @classmethod
     def empty(cls, samples: int) -> StageLog:
         """Make the columns of a stage of which nothing is known yet."""
-        unknown = [np.full(samples, -1, dtype=np.int64) for _ in range(3)]
-        return cls(np.zeros(samples, dtype=np.uint8), unknown[0], [None] * samples, unknown[1], unknown[2])
+        took, *tokens = (np.full(samples, -1, dtype=np.int64) for _ in range(4))
+        return cls(np.zeros(samples, dtype=np.uint8), took, [None] * samples, *tokens)
 
     def part(self, samples: slice) -> StageLog:
         """Give these samples."""
@@ -49,6 +50,7 @@ class StageLog:
             self.outputs[samples],
             self.input_tokens[samples],
             self.output_tokens[samples],
+            self.cached_tokens[samples],
         )
 
 
@@ -139,6 +141,7 @@ class RequestLog:
     stages: dict[str, StageLog] = field(default_factory=dict)  # of a pipeline, in order; {} otherwise
     window_ns: int = 0  # from the first scheduled time to the last completion, or to the end of waiting
     wire: Wire | None = None  # of an endpoint
+    cached_tokens: Int64 | None = None  # of the input, from a cache; those of an endpoint stand in `wire`
 
     def __len__(self) -> int:
         """Count queries."""

@@ -56,6 +56,7 @@ class _Rows:
     errors: dict[int, str] = field(default_factory=dict)
     input_tokens: Int64 | None = None
     output_tokens: Int64 | None = None
+    cached_tokens: Int64 | None = None
     stages: dict[str, StageLog] = field(default_factory=dict)
 
 
@@ -93,6 +94,7 @@ def request_log(board: Snapshot, plan: Plan, origin: int, stopped: str) -> Reque
         samples_per_query=plan.samples_per_query,
         input_tokens=rows.input_tokens,
         output_tokens=rows.output_tokens,
+        cached_tokens=rows.cached_tokens,
         errors=rows.errors,
         stopped=stopped,
         stages=rows.stages,
@@ -201,6 +203,7 @@ def _pass_stages(rows: _Rows, place: int, answer: Answer) -> None:
         stage.outputs[place] = each.output
         stage.input_tokens[place] = each.input_tokens
         stage.output_tokens[place] = each.output_tokens
+        stage.cached_tokens[place] = each.cached_tokens
 
 
 def _is_pass(each: object) -> bool:
@@ -211,7 +214,7 @@ def _is_pass(each: object) -> bool:
         and each.passing in _PASSINGS
         and all(
             isinstance(count, int) and -1 <= count < 2**63
-            for count in (each.ns, each.input_tokens, each.output_tokens)
+            for count in (each.ns, each.input_tokens, each.output_tokens, each.cached_tokens)
         )
     )
 
@@ -226,10 +229,12 @@ def _count_tokens(rows: _Rows, place: int, answer: Answer) -> None:
     if rows.input_tokens is None or rows.output_tokens is None:
         rows.input_tokens = np.full(len(rows.answers), -1, dtype=np.int64)
         rows.output_tokens = np.full(len(rows.answers), -1, dtype=np.int64)
-    for column, count in (
-        (rows.input_tokens, answer.input_tokens),
-        (rows.output_tokens, answer.output_tokens),
-    ):
+    counted = [(rows.input_tokens, answer.input_tokens), (rows.output_tokens, answer.output_tokens)]
+    if answer.cached_tokens != -1:
+        if rows.cached_tokens is None:
+            rows.cached_tokens = np.full(len(rows.answers), -1, dtype=np.int64)
+        counted.append((rows.cached_tokens, answer.cached_tokens))
+    for column, count in counted:
         if isinstance(count, (int, np.integer)) and 0 <= count < 2**63:
             column[place] = count
 

@@ -160,11 +160,13 @@ def _answer(value: Any, depth: int) -> Answer:
                 output=output if each.output is value.output else _own(each.output, depth),
                 input_tokens=_own(each.input_tokens, depth),
                 output_tokens=_own(each.output_tokens, depth),
+                cached_tokens=_own(each.cached_tokens, depth),
             )
             for each in stages
             if type(each) is StagePass
         ),
         error=_own(value.error, depth),
+        cached_tokens=_own(value.cached_tokens, depth),
     )
 
 
@@ -185,7 +187,12 @@ _KNOWN: dict[type[Any], Callable[[Any, int], Any]] = {
 #: Of a class that is derived from one of these, its value is what counts; the order decides.
 _BASES: dict[type[Any], Callable[[Any], Any]] = {
     Answer: lambda value: Answer(
-        value.output, value.input_tokens, value.output_tokens, value.stages, value.error
+        value.output,
+        value.input_tokens,
+        value.output_tokens,
+        value.stages,
+        value.error,
+        value.cached_tokens,
     ),
     Mapping: lambda value: dict(value.items()),
     list: list,

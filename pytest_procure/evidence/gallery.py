@@ -121,7 +121,6 @@ def _contents(run: Execution, item: int, sample: int, redact: re.Pattern[str] | 
         told["image"] = image
     elif isinstance(data.inputs[item], (*_PLAIN, dict, list)):
         told["text"] = _text(data.inputs[item])
-    told |= {key: without_keys(value) for key, value in told.items() if key != "image"}
     if redact is not None:
         told |= {key: redact.sub("█", value) for key, value in told.items() if key != "image"}
     return told
@@ -159,5 +158,5 @@ def _text(value: Any) -> str:
 
 def _cut(text: str) -> str:
     # A lone surrogate is in no file, and JSON's escape of it is refused by strict readers.
-    plain = text[: _LONGEST + 1].encode("utf-8", "backslashreplace").decode("utf-8")
+    plain = without_keys(text)[: _LONGEST + 1].encode("utf-8", "backslashreplace").decode("utf-8")
     return plain if len(plain) <= _LONGEST else plain[: _LONGEST - 1] + "…"

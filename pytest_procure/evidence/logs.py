@@ -60,9 +60,18 @@ COLUMNS = {
     "output_sha256": "S64",
 }
 #: Columns of a `RequestLog` that only some backends fill, a value a sample.
-COUNTED = ("input_tokens", "output_tokens")
+COUNTED = ("input_tokens", "output_tokens", "cached_tokens")
 #: Columns of each stage that a pipeline's answers pass, as `stage.NAME.COLUMN`; scores only where there are.
-STAGED = {"passing": "u1", "ns": "<i8", "input_tokens": "<i8", "output_tokens": "<i8", "score": "<f8"}
+STAGED = {
+    "passing": "u1",
+    "ns": "<i8",
+    "input_tokens": "<i8",
+    "output_tokens": "<i8",
+    "cached_tokens": "<i8",
+    "score": "<f8",
+}
+#: Those that are written where somebody knows one; -1 elsewhere.
+RARE = "cached_tokens"
 #: More different error texts than this are not kept; their requests point at the last place.
 MOST_ERRORS = 1000
 NOT_KEPT = "(further texts are not kept)"
@@ -92,6 +101,8 @@ def columns(scorers: Sequence[str], counted: Sequence[str] = (), staged: Sequenc
 def write_log(path: Path, run: Execution, outputs: Outputs | None = None) -> LogFile:
     """Write a run's rows; what it answered goes to `outputs`. Raises `EvidenceError`."""
     counted = [name for name in COUNTED if all(getattr(log, name) is not None for log in run.logs)]
+    if RARE not in counted and any(log.cached_tokens is not None for log in run.logs):
+        counted.append(RARE)
     staged = _staged(run)
     rows = np.zeros(sum(len(log.samples) for log in run.logs), columns(list(run.scores), counted, [*staged]))
     for name, column in staged.items():
@@ -106,7 +117,8 @@ def write_log(path: Path, run: Execution, outputs: Outputs | None = None) -> Log
         part["launch"] = launch
         fill(part, log, errors)
         for name in counted:
-            part[name] = getattr(log, name)
+            known = getattr(log, name)
+            part[name] = -1 if known is None else known
         if outputs is not None:
             part["output_sha256"] = outputs.digests(log.answers)
         done += len(log.samples)
@@ -192,7 +204,10 @@ def _staged(run: Execution) -> dict[str, NDArray[Any]]:
     for stage in stage_names(run):
         logs = [log.stages.get(stage) or StageLog.empty(len(log.samples)) for log in run.logs]
         parts = {name: [getattr(log, name) for log in logs] for name in STAGED if name != "score"}
-        found |= {f"{STAGE}{stage}.{name}": np.concatenate(each) for name, each in parts.items()}
+        joined = {name: np.concatenate(each) for name, each in parts.items()}
+        if (joined[RARE] < 0).all():
+            del joined[RARE]
+        found |= {f"{STAGE}{stage}.{name}": each for name, each in joined.items()}
         if stage in run.stage_scores:
             found[f"{STAGE}{stage}.score"] = run.stage_scores[stage]
     return found

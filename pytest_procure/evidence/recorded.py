@@ -17,7 +17,7 @@ from pytest_procure.driver.pull import Run
 from pytest_procure.errors import EvidenceError, ProcureError
 from pytest_procure.metrics import Execution
 
-from .logs import COUNTED, STAGE, STAGED, Rows
+from .logs import COUNTED, RARE, STAGE, STAGED, Rows
 from .parts import LaunchPart, RunPart, StagePart
 
 #: Finds the rows of a run, and of an endpoint what its driver saw, launch by launch; else nothing.
@@ -121,7 +121,12 @@ def _stages(rows: Rows) -> dict[str, StageLog]:
     names = [name for name in rows.dtype.names or () if name.startswith(STAGE)]
     found: dict[str, StageLog] = {}
     for stage in dict.fromkeys(name.removeprefix(STAGE).rpartition(".")[0] for name in names):
-        columns = {what: np.asarray(rows[f"{STAGE}{stage}.{what}"]) for what in STAGED if what != "score"}
+        columns = {
+            what: np.asarray(rows[f"{STAGE}{stage}.{what}"])
+            for what in STAGED
+            if what != "score" and (what != RARE or f"{STAGE}{stage}.{what}" in names)
+        }
+        columns.setdefault(RARE, np.full(len(rows), -1, dtype=np.int64))
         found[stage] = StageLog(outputs=[None] * len(rows), **columns)
     return found
 

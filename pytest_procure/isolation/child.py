@@ -31,6 +31,7 @@ import numpy as np
 
 from pytest_procure.backends.protocol import Backend, LoadedBackend
 from pytest_procure.errors import ProcureError
+from pytest_procure.redaction import quoted
 
 from . import frames
 from .arena import mapped
@@ -141,7 +142,7 @@ class _Server:
 
     def _raised(self, number: int, error: BaseException) -> None:
         try:
-            text = str(error)[:_LONGEST_TEXT]
+            text = quoted(str(error), _LONGEST_TEXT)
         except BaseException:  # noqa: BLE001 - the text of a candidate's exception is the candidate's code
             text = "(its text cannot be read)"
         said = json.dumps([type(error).__name__, text])

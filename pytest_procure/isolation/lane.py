@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import Any
 
 from pytest_procure.errors import DataError, ProvisionError
+from pytest_procure.redaction import quoted
 
 from . import frames
 from .endings import Breach, Ended, Ending, broken_off
@@ -203,8 +204,7 @@ def _introduction(frame: Frame) -> tuple[str, dict[str, Any]]:
     """Read what a loaded backend says of itself. Raises `Breach`, or `ProvisionError` for one that is not."""
     if frame.kind == frames.FAILED:
         (said,) = _told(frame, str)
-        plain = "".join(sign if sign.isprintable() else " " for sign in said[:_LONGEST_REFUSAL])
-        raise ProvisionError(" ".join(plain.split()))
+        raise ProvisionError(quoted(said, _LONGEST_REFUSAL))
     if frame.kind != frames.READY:
         raise frames.no_answer()
     device, disclosed = _told(frame, str, dict)

@@ -69,10 +69,9 @@ class _Writer:
             return {"dict": [list(pair) for pair in pairs]}
         if group is Answer:
             passed = [
-                [each.name, int(each.passing), each.ns, each.output, each.input_tokens, each.output_tokens]
-                for each in value.stages
+                [each.name, int(each.passing), each.ns, each.output, *_tokens(each)] for each in value.stages
             ]
-            value = (value.output, value.input_tokens, value.output_tokens, passed, value.error)
+            value = (value.output, *_tokens(value), passed, value.error)
         return {group.__name__.lower(): [self.node(each, depth) for each in value]}
 
     def _other(self, value: Any, depth: int) -> Any:
@@ -102,6 +101,10 @@ class _Writer:
         self.buffers.append(data)
         self._end += len(data)
         return first, len(data)
+
+
+def _tokens(of: Answer | StagePass) -> tuple[int, int, int]:
+    return of.input_tokens, of.output_tokens, of.cached_tokens
 
 
 class _Reader:
@@ -134,9 +137,9 @@ class _Reader:
 
     def _answer(self, given: list[Any], depth: int) -> Answer:
         """Read an answer; what it says of stages is looked at where the log is written."""
-        output, asked, answered, passed, error = self._each(given, depth)
+        output, asked, answered, cached, passed, error = self._each(given, depth)
         stages = tuple(StagePass(name, Passing(passing), *told) for name, passing, *told in passed)
-        return Answer(output, asked, answered, stages, error)
+        return Answer(output, asked, answered, stages, error, cached)
 
     def _each(self, nodes: list[Any], depth: int) -> list[Any]:
         return [self.value(node, depth + 1) for node in nodes]

@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable
 
-from pytest_procure.redaction import redacted
+from pytest_procure.redaction import later_part, redacted
 
 from .endings import Ending, hung, over_limit
 from .kernel import cpu_ns, resident
@@ -66,6 +66,7 @@ class Warden:
             0.0,
         )  # since when one is running (monotonic seconds; 0: none is), and how long it may
         self._said = bytearray()
+        self._forgot = False  # how it began to speak
         self.cause: Ending | None = None  # why it was killed by us
         self.gone = threading.Event()
         self.last_held = 0
@@ -85,7 +86,8 @@ class Warden:
 
     def last_words(self) -> str:
         """Quote the last thing that the process wrote, on one printable line."""
-        lines = self._said.decode("utf-8", "replace").splitlines()
+        text = self._said.decode("utf-8", "replace")
+        lines = (later_part(text) if self._forgot else text).splitlines()
         told = [line for line in lines if line.strip()]
         fatal = [line for line in told if line.startswith("Fatal Python error")]
         line = redacted((fatal or told or [""])[-1])[: 4 * _LONGEST_QUOTE]  # before a cut halves a key
@@ -133,6 +135,7 @@ class Warden:
         except BlockingIOError:
             return False
         self._said += said
+        self._forgot = self._forgot or len(self._said) > _LAST_BYTES
         del self._said[:-_LAST_BYTES]
         return bool(said)
 

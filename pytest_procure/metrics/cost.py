@@ -23,7 +23,7 @@ from .throughput import MINIMUM_LAUNCHES, rates
 
 #: Costs by the token vary with the item; fewer distinct items than this give no verdict.
 MINIMUM_ITEMS = 20
-_NO_TOKENS = "the backend reports no tokens, and the price is by the token"
+_NO_TOKENS = "the backend reports no tokens, or 0 for an answer that has some, and the price is by the token"
 #: Which score makes an answer one that the cost is divided by.
 SCORERS = {COST_PER_CORRECT.name: "accuracy", COST_PER_ACCEPTED.name: "quality.accepted"}
 
@@ -118,13 +118,14 @@ def _by_token(what: Metric, run: Execution, price: TokenPrice, good: Measurement
 
 
 def _cached(run: Execution) -> Int64:
-    """`(samples,)` input tokens that an endpoint reports as read from its cache; 0 where it reports none."""
+    """`(samples,)` input tokens that are reported as read from a cache; 0 where none are."""
+    reported = [log.cached_tokens if log.wire is None else log.wire.cached for log in run.logs]
     return np.concatenate(
         [
             np.zeros(len(log.samples), dtype=np.int64)
-            if log.wire is None
-            else np.maximum(log.wire.cached.astype(np.int64), 0)
-            for log in run.logs
+            if cached is None
+            else np.maximum(cached.astype(np.int64), 0)
+            for log, cached in zip(run.logs, reported, strict=True)
         ]
     )
 

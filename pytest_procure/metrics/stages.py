@@ -36,6 +36,7 @@ class Columns:
     ns: Int64
     input_tokens: Int64
     output_tokens: Int64
+    cached_tokens: Int64
 
     @property
     def reached(self) -> NDArray[np.bool_]:
@@ -63,6 +64,7 @@ def columns(run: Execution, name: str) -> Columns:
         np.concatenate([part.ns for part in parts]),
         np.concatenate([part.input_tokens for part in parts]),
         np.concatenate([part.output_tokens for part in parts]),
+        np.concatenate([part.cached_tokens for part in parts]),
     )
 
 
@@ -171,7 +173,9 @@ def _each(declared: Pipeline, name: str, run: Execution, told: Columns) -> NDArr
     counted = (told.input_tokens >= 0) & (told.output_tokens >= 0)
     if (told.reached & ~counted).any():
         return f"stage `{name}` does not report the tokens of each request"
-    cost = float(price.input) * told.input_tokens + float(price.output) * told.output_tokens
+    cached = np.clip(told.cached_tokens, 0, np.maximum(told.input_tokens, 0))
+    asked = float(price.input) * (told.input_tokens - cached) + float(price.cached_input) * cached
+    cost = asked + float(price.output) * told.output_tokens
     result: NDArray[np.float64] = cost / price.per
     return result
 

@@ -59,6 +59,18 @@ def test_arrays_are_asked_as_lists_and_tokens_are_counted(vendor):
     assert loaded.predict(np.ones((2, 3))) == [Answer(3.0, 3, 1)] * 2
 
 
+def test_no_tokens_beside_a_text_are_no_count(vendor):
+    loaded = vendor("for a in asked(): say(a['id'], output=a['input'], input_tokens=3, output_tokens=0)")
+    assert loaded.predict(["a", "", 7]) == [Answer("a", 3, -1), Answer("", 3, 0), Answer(7, 3, 0)]
+
+
+def test_tokens_from_a_cache_are_taken(vendor):
+    loaded = vendor(
+        "for a in asked(): say(a['id'], output=1, input_tokens=3, output_tokens=1, cached_tokens=2)"
+    )
+    assert loaded.predict(["a"]) == [Answer(1, 3, 1, cached_tokens=2)]
+
+
 def test_more_than_a_pipe_holds_goes_both_ways(vendor):
     loaded = vendor(ECHO)
     texts = ["x" * 300_000] * 8
@@ -128,6 +140,26 @@ def test_no_process_is_left_not_even_its_own_children(vendor, tmp_path):
     assert not alive(child)
 
 
+@pytest.mark.parametrize("end", ["for a in asked(): say(a['id'], output=pids)", "say(0, output=pids)"])
+def test_no_process_is_left_that_has_gone_into_a_session_of_its_own(vendor, end):
+    loaded = vendor(
+        "import subprocess\n"
+        "def child():\n"
+        "    pipes = dict.fromkeys(('stdin', 'stdout', 'stderr'), subprocess.DEVNULL)\n"
+        "    return subprocess.Popen(['sleep', '600'], start_new_session=True, **pipes)\n"
+        "pids = [child().pid for _ in range(3)]\n" + end
+    )
+    (pids,) = loaded.predict([0])
+    loaded.close()
+    assert not any(map(alive, pids))
+
+
+def test_a_program_that_ends_its_whole_group_ends_no_more_than_that(vendor):
+    loaded = vendor("next(asked())\nos.killpg(0, 9)")
+    with pytest.raises(RuntimeError, match="the program ended by signal 9"):
+        loaded.predict([0])
+
+
 def test_a_program_that_ignores_its_end_is_ended(vendor):
     loaded = vendor(
         "import signal\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
@@ -165,6 +197,18 @@ def test_a_key_that_the_program_repeats_is_taken_out(vendor, monkeypatch):
     assert loaded.predict([1]) == [Answer(None, error="the program says: bad key (secret)")]
     with pytest.raises(RuntimeError, match=r"its last words: key \(secret\)"):
         loaded.predict([2])
+
+
+def test_last_words_that_begin_in_the_middle_of_a_key_are_quoted_without_it(vendor, monkeypatch):
+    monkeypatch.setenv("VENDOR_KEY", "K3y-" + "0123456789abcdef" * 4)
+    loaded = vendor(
+        "for k in range(9):\n    os.write(2, os.environ['VENDOR_KEY'].encode() * 1500)\n    time.sleep(0.01)",
+        environment=["VENDOR_KEY"],
+    )
+    with pytest.raises(RuntimeError) as refusal:
+        loaded.predict(["a"])
+    assert "last words: " in str(refusal.value)
+    assert "0123456789" not in str(refusal.value)
 
 
 def test_what_cannot_be_started_is_told(tmp_path):
@@ -207,6 +251,19 @@ def test_a_session_that_ends_while_a_program_hangs_leaves_none(tmp_path):
     )
     said = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     assert not alive(int(said.stdout))
+
+
+@pytest.mark.parametrize("variable", ["VENDOR_LICENCE", "VENDOR_KEY"])
+def test_what_came_from_the_environment_is_not_disclosed_among_its_arguments(tmp_path, monkeypatch, variable):
+    monkeypatch.setenv(variable, "hunter2x")
+    arguments = ["--licence=hunter2x", "-uhunter2x", "hunter2x", "postgres:hunter2x@db", "--threads", "4"]
+    loaded = Command([sys.executable, "-c", "input()", *arguments]).load(tmp_path)
+    told = loaded.describe()["arguments"]
+    monkeypatch.delenv(variable)
+    assert loaded.describe()["arguments"] == told
+    loaded.close()
+    assert "hunter" not in str(told)
+    assert told[-2:] == ["--threads", "4"]
 
 
 def test_the_key_among_its_arguments_is_not_disclosed(tmp_path):

@@ -367,6 +367,29 @@ def test_a_bad_input_that_is_answered_is_told(tmp_path):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="children are counted in /proc")
+def test_processes_that_have_left_their_parent_and_its_session_are_told_and_ended(tmp_path):
+    script = "(setsid sleep 600 >&- 2>&- & echo $!) >> left"
+
+    def leaves(_):
+        subprocess.run(["/bin/sh", "-c", script], cwd=tmp_path, check=True)
+
+    with pytest.raises(AssertionError, match=r"1 process\(es\) are left"):
+        backend_contract(Declared(close=leaves), base=tmp_path, inputs=[1, 2, 3])
+    pids = (tmp_path / "left").read_text().split()
+    assert pids
+    assert not [pid for pid in pids if Path("/proc", pid).exists()]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="children are counted in /proc")
+def test_processes_that_end_by_themselves_are_not_left(tmp_path):
+    def ends(_):
+        # Its output is closed when the last of them has ended.
+        subprocess.run(["/bin/sh", "-c", "(setsid true &)"], check=True, stdout=subprocess.PIPE)
+
+    backend_contract(Declared(close=ends), base=tmp_path, inputs=[1, 2, 3])
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="children are counted in /proc")
 def test_a_process_that_is_left_is_told(tmp_path):
     try:
         with pytest.raises(AssertionError, match=r"process\(es\) are left"):

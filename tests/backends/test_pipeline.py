@@ -80,6 +80,12 @@ def test_tokens_of_all_stages_add_up_and_stand_by_stage():
     assert [each.input_tokens for each in answer.stages] == [-1, 10, 5]
 
 
+def test_no_tokens_are_a_count_too():
+    generate = ("generate", lambda batch: [Answer(x, 7, 0, cached_tokens=0) for x in batch])
+    (answer,) = loaded(generate).predict(["a"])
+    assert (answer.input_tokens, answer.output_tokens, answer.cached_tokens) == (7, 0, 0)
+
+
 def test_without_any_that_counts_there_are_no_tokens():
     (answer,) = loaded(("plain", same)).predict(["a"])
     assert (answer.input_tokens, answer.output_tokens) == (-1, -1)

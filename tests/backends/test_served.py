@@ -5,14 +5,17 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
 from contract import refuses
 
 from pytest_procure.backends import Answer, Function, HttpJson, OpenAIEndpoint, Served
+from pytest_procure.backends import served as serving
 from pytest_procure.backends.server import Ready
-from pytest_procure.errors import DeclarationError
+from pytest_procure.backends.server_log import ServerLog
+from pytest_procure.errors import DeclarationError, ProvisionError
 
 pytest.importorskip("httptools")
 HERE = Path(__file__).parent
@@ -116,6 +119,44 @@ def test_what_was_seen_of_a_server_that_is_not_ready_is_told(serve, fault, ready
     assert told in loaded._server._probe(ready, 20.0)
 
 
+@pytest.mark.parametrize("fault", ["", "dies"])
+def test_a_function_that_never_says_whether_it_is_ready_is_given_up(tmp_path, fault):
+    asked, never, about = [], threading.Event(), threading.enumerate()
+
+    def patient(url):
+        asked.append(url)
+        if fault:
+            os.kill(int((tmp_path / "child").read_text().split()[0]), signal.SIGKILL)
+        return never.wait()
+
+    offer = declared(f"child={tmp_path / 'child'}", ready=patient, start_timeout="0.7 s")
+    told = (
+        "ended by signal 9 before"
+        if fault
+        else r"not ready within 0.7 s \(.*patient\(url\) has not answered\)"
+    )
+    with pytest.raises(ProvisionError, match=told):
+        offer.load(tmp_path)
+    pids = list(map(int, (tmp_path / "child").read_text().split()))
+    assert all(ended(pid) for pid in pids)
+    assert all(thread.daemon for thread in threading.enumerate() if thread not in about)
+    assert len(asked) == 1
+    never.set()
+
+
+def test_what_a_version_s_command_leaves_behind_is_ended(serve):
+    script = "sleep 600 & echo $! && echo 7.1"
+    loaded = serve(version=["/bin/sh", "-c", script])
+    assert ended(int(loaded.describe()["version"]))
+
+
+def test_a_version_that_is_never_told_is_given_up(tmp_path, monkeypatch):
+    monkeypatch.setattr(serving, "_VERSION_S", 0.3)
+    offer = declared(version=["/bin/sh", "-c", "setsid sleep 600 & echo $! >child; wait"])
+    refuses(offer, tmp_path, "`version=` of Served: `sh` had not ended after 0.3 s, and was ended")
+    assert ended(int((tmp_path / "child").read_text()))
+
+
 def test_the_last_lines_of_a_server_that_dies_are_quoted_without_keys(tmp_path, monkeypatch):
     monkeypatch.setenv("MODEL_KEY", "hunter2hunter2")
     said = refuses(declared("fault=dies", environment=["MODEL_KEY"]), tmp_path, "no such key: (secret)")
@@ -202,6 +243,19 @@ def test_however_a_session_ends_its_server_ends(tmp_path, end):
         session.send_signal(end)
     assert all(ended(int(pid)) for pid in (tmp_path / "child").read_text().split())
     assert is_free(port)
+
+
+def test_a_log_that_ends_within_a_key_is_quoted_without_it():
+    log = ServerLog(path=None, limit=1 << 16, secrets=["half/of-this-key"], awaited="")
+    here, there = os.pipe()
+    log.read_from(here)
+    os.write(there, b"denied: " + b"half/of-this-key, or half\\/of-this-key\\n and half/of-t")
+    while not (told := log.last_lines(1)):
+        continue
+    os.close(there)
+    log.wait(9)
+    os.close(here)
+    assert told == [r"denied: (secret), or (secret)\n and"]
 
 
 def test_a_flooded_log_blocks_nobody_and_fills_no_disk(serve, tmp_path):

@@ -8,8 +8,8 @@ import pytest
 from test_contract import transformers_serve
 
 from pytest_procure.backends.endpoints import sse
+from pytest_procure.backends.endpoints.exchange import fields_of
 from pytest_procure.backends.endpoints.failure import Failure
-from pytest_procure.backends.endpoints.loaded import fields_of
 from pytest_procure.datasets import Dataset
 from pytest_procure.driver.endpoint.drive import drive
 from pytest_procure.scenarios import Scenario

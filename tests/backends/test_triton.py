@@ -12,8 +12,8 @@ from contract import refuses
 from triton_server import DATATYPES, DIGITS, remove_shared_memory, triton
 
 from pytest_procure.backends import KServeV2, OnnxRuntime
+from pytest_procure.backends.endpoints.exchange import fields_of
 from pytest_procure.backends.endpoints.failure import Failure
-from pytest_procure.backends.endpoints.loaded import fields_of
 from pytest_procure.datasets import Dataset
 from pytest_procure.driver.endpoint.drive import drive
 from pytest_procure.scenarios import Scenario

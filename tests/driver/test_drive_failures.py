@@ -174,6 +174,13 @@ def test_tokens_are_counted_where_they_are_reported():
     assert log.output_tokens.tolist() == [7, -1, -1]
 
 
+def test_tokens_from_a_cache_are_counted_where_they_are_reported():
+    counted = Answer("a", 5, 7, (StagePass("s", Passing.OK, 1, "a", 5, 7, 4),), cached_tokens=4)
+    log = drive(answers([counted], [Answer("b", 5, 7)]), Numbers(2), ONE_AT_A_TIME).log
+    assert log.cached_tokens.tolist() == [4, -1]
+    assert log.stages["s"].cached_tokens.tolist() == [4, -1]
+
+
 def test_without_reports_there_are_no_token_columns():
     log = drive(answers(["a"]), Numbers(1), ONE_AT_A_TIME).log
     assert log.input_tokens is None

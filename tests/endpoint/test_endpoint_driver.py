@@ -176,6 +176,12 @@ def test_a_template_holds_the_sample_where_it_says_so():
         HttpJson("http://127.0.0.1:9/x", template={"input": "hi"})
 
 
+@pytest.mark.parametrize("output", ["predictions", 0, None, {"predictions": 0}, ("predictions", True)])
+def test_a_way_to_the_output_that_is_none_is_refused(output):
+    with pytest.raises(DeclarationError, match="expected names and places"):
+        HttpJson("http://127.0.0.1:9/x", output=output)
+
+
 def test_both_are_loaded_endpoints_and_answer_a_batch(mock):
     mock.behave(tokens=2)
     for endpoint in (mock.endpoint(), mock.endpoint(stream=False)):

@@ -1,9 +1,18 @@
 """Keys come from the environment: what is written out is refused, and what came from there stands nowhere."""
 
+import json
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
 import pytest
 
+from pytest_procure import redaction
 from pytest_procure.backends import HttpJson, KServeV2, OpenAIEndpoint
-from pytest_procure.errors import DeclarationError
+from pytest_procure.backends.endpoints.failure import line
+from pytest_procure.backends.endpoints.openai_answers import read_whole, said
+from pytest_procure.backends.endpoints.target import Target, secret
+from pytest_procure.driver.endpoint import settle
+from pytest_procure.errors import DeclarationError, ProvisionError
 from pytest_procure.redaction import without_keys
 
 URL = "http://127.0.0.1:9"
@@ -90,3 +99,66 @@ def test_a_server_s_refusal_is_quoted_without_the_key_where_an_endpoint_is_asked
     with pytest.raises(RuntimeError) as refusal:
         loaded.predict(["hello"])
     assert str(refusal.value) == "HTTP 401: wrong key Bearer [key]"
+
+
+@ALL
+def test_a_key_is_known_from_its_declaration_on(declare, monkeypatch):
+    monkeypatch.setenv("EARLY_KEY", "early-key-0123456789")
+    declare(key_env="EARLY_KEY")
+    assert without_keys("denied: early-key-0123456789") == "denied: [redacted]"
+
+
+KEY = "K3y" + "abcdefghij0123456789" * 3
+
+
+@pytest.fixture
+def key(monkeypatch):
+    monkeypatch.setenv("PADDED_KEY", KEY)
+    return secret("PADDED_KEY")
+
+
+@pytest.mark.parametrize("padding", range(0, 220, 11))
+def test_a_server_s_words_are_cut_without_half_a_key(key, padding):
+    told = "." * padding + f" key: {key}"
+    document = json.dumps({"error": {"message": told}}).encode()
+    for body in (document, told.encode(), document[:-1], b'{"detail": ' + document + b"}"):
+        assert "K3y" not in said(body)
+        assert "K3y" not in read_whole(body, chat=True).text
+
+
+def test_a_key_is_taken_out_of_an_error_that_is_no_text(key):
+    body = json.dumps({"error": {"given": [{"key": '"' + key}], "more": "." * 9000}}).encode()
+    assert "K3y" not in said(body)
+    assert "K3y" not in said(body[:-1].replace(b"a", b"\\u0061"))
+
+
+def test_a_load_process_takes_out_all_keys_of_the_session(key, monkeypatch):
+    told = json.loads(json.dumps(Target("http", "host", 80, "/", "chat").as_dict()))
+    for kept in ("_GIVEN", "_SENT"):
+        monkeypatch.setattr(redaction, kept, set())
+    Target.of(told)
+    assert line("." * 150 + key) == "." * 150 + "[key]"
+
+
+def test_a_key_in_the_head_of_an_answer_is_not_cut_in_two(key):
+    answer = settle.Answer((0, 302, {"location": b"http://host/" + b"." * 170 + key.encode()}, [], [], False))
+    assert "K3y" not in answer.fields["location"]
+
+
+def test_a_server_without_the_model_is_quoted_without_half_a_key(key, tmp_path):
+    class Refusing(BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_response(401)
+            self.end_headers()
+            self.wfile.write(b"." * 90 + self.headers["Authorization"].encode())
+
+        def log_message(self, *_):
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Refusing) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        declared = KServeV2(f"http://127.0.0.1:{server.server_port}", model="m", key_env="PADDED_KEY")
+        with pytest.raises(ProvisionError) as refusal:
+            declared.load(tmp_path)
+        server.shutdown()
+    assert str(refusal.value).endswith("." * 90 + "Bearer [key]")

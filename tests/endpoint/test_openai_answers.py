@@ -75,6 +75,18 @@ def test_without_usage_tokens_are_not_reported_and_never_0():
     assert (reading.input_tokens, reading.output_tokens, reading.cached_tokens) == (-1, -1, -1)
 
 
+def test_no_tokens_beside_an_answer_that_has_some_are_no_report():
+    none = {"prompt_tokens": 0, "completion_tokens": 0}
+    streamed = read(chunk({"content": "a"}), chunk(finish="stop", usage=none))
+    message = {"message": {"content": "a"}, "finish_reason": "stop"}
+    whole = read_whole(json.dumps({"choices": [message], "usage": none}).encode(), chat=True)
+    vector = {"data": [{"embedding": [1.0]}], "usage": none}
+    embedded = read_embedding(json.dumps(vector).encode())
+    for reading in (streamed, whole, embedded):
+        assert (reading.failure, reading.input_tokens, reading.output_tokens)[:2] == (Failure.NONE, -1)
+    assert (streamed.output_tokens, whole.output_tokens) == (-1, -1)
+
+
 def test_the_end_mark_may_be_missing():
     assert read(chunk({"content": "a"}), END).failure is Failure.NONE
 

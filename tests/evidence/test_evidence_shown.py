@@ -25,6 +25,7 @@ from pytest_procure.evidence.pairs import answered_right, paired
 from pytest_procure.evidence.thumbnails import thumbnail
 from pytest_procure.evidence.timeline import timeline
 from pytest_procure.metrics.measurement import Contrast
+from pytest_procure.redaction import keep_secret
 
 MS = 1_000_000
 
@@ -409,3 +410,8 @@ def test_the_allowed_failures_are_the_most_that_the_bound_allows(n, bar):
     else:
         assert accepts(allowed)
         assert allowed == n or not accepts(allowed + 1)
+
+
+def test_a_key_in_an_answer_is_not_cut_in_two():
+    keep_secret("GALLERY_KEY", "K3y" + "0123456789" * 4)
+    assert "K3y" not in galleries._text("." * 220 + "K3y" + "0123456789" * 4)

@@ -6,7 +6,7 @@ from pytest_procure.backends.protocol import Answer, Passing, StagePass
 from pytest_procure.isolation.endings import Breach
 from pytest_procure.isolation.plain import decode, encode
 
-PASSED = (StagePass("a", Passing.OK, 5, "x", 3, 1), StagePass("b", Passing.FAILED, 7))
+PASSED = (StagePass("a", Passing.OK, 5, "x", 3, 1, 2), StagePass("b", Passing.FAILED, 7))
 
 
 def test_an_answer_comes_back_with_its_stages_and_its_error():

@@ -101,6 +101,13 @@ def test_tokens_that_are_not_all_counted_have_no_cost():
     assert isinstance(measure(metric("stage.s.cost_per_request"), unknown).basis, Unmeasurable)
 
 
+def test_tokens_from_a_cache_have_a_price_of_their_own():
+    price = TokenPrice(input="1 USD", cached_input="0.5 USD", output="1 USD", per=1)
+    run = execution([OK] * 4, tokens=[10, 10, 10, 10], price=price)
+    run.logs[0].stages["s"].cached_tokens[:] = [8, 8, 0, -1]
+    assert float(measure(metric("stage.s.cost_per_request"), run).estimate.number) == 8.0
+
+
 def test_large_clusters_weigh_as_much_as_they_hold():
     price = TokenPrice(input="1 USD", output="1 USD", per=1)
     run = execution([OK] * 4, tokens=[1, 2, 3, 6], clusters=[0, 0, 0, 1], price=price)

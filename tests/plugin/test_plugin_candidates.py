@@ -53,6 +53,29 @@ def test_a_requirement_is_asked_of_every_candidate_of_the_conftest(suite):
     assert len(ended.record["requirements"]) == 1
 
 
+@pytest.mark.parametrize(
+    "offer",
+    [
+        "backend=len, price=RequestPrice('1 USD', date='2999-01-01')",
+        "backend=Pipeline([Stage('s', len, price=RequestPrice('1 USD', date='2999-01-01'))])",
+    ],
+)
+def test_a_price_of_a_day_to_come_is_refused(suite, offer):
+    suite.conftest(
+        f"""
+from pytest_procure import Pipeline, RequestPrice, Stage
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_procure_candidates():
+    return [Candidate("early", {offer})]
+"""
+    )
+    suite.tests(READS)
+    ran = suite.run()
+    assert ran.status == 4
+    assert "`date='2999-01-01'` of a price of candidate `early` is in the future" in ran.text
+
+
 def test_two_folders_with_candidates_of_their_own_stay_apart(suite):
     suite.offers(folder="north", fast=1.0)
     suite.offers(folder="south", cheap=1.0)

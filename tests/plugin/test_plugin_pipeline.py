@@ -39,8 +39,8 @@ def pytest_procure_datasets():
 """
 
 
-def ended(suite, *bars, body="procure.run()", candidate="good"):
-    suite.conftest(SUITE)
+def ended(suite, *bars, body="procure.run()", candidate="good", source=SUITE):
+    suite.conftest(source)
     marks = "\n".join(f"@pytest.mark.bar({bar})" for bar in bars)
     suite.tests(
         f"{marks}\n@pytest.mark.scenario('single_stream', count=400)\ndef test_it(procure):\n    {body}\n"
@@ -93,6 +93,16 @@ def test_the_stages_and_the_waiting_add_up_to_the_mean_latency(suite):
     assert all(stage["reached"] == 400 and stage["failed"] == 0 for stage in stages[1:])
     ran = {stage["name"]: stage["mean_ms"] for stage in stages}
     assert abs(sum(ran.values()) - mean_latency(suite, run)) < 1e-3
+
+
+def test_what_a_stage_reads_from_a_cache_costs_what_the_cache_costs(suite):
+    source = SUITE.replace("Answer(label, 100, 5)", "Answer(label, 100, 5, cached_tokens=90)").replace(
+        'input="1 USD", output', 'input="1 USD", cached_input="0 USD", output'
+    )
+    ran = ended(suite, '"accuracy", at_least=0.9', source=source)
+    (run,) = ran.results["test_it[good]"]["runs"]
+    assert run["stages"][3]["cost"] == "0.00002 USD"
+    assert {int(row["stage.generate.cached_tokens"]) for row in rows(suite, run)} == {90}
 
 
 def rows(suite, run):

@@ -9,11 +9,16 @@ Failure
 
 from __future__ import annotations
 
+import functools
 import sys
 from enum import IntEnum
 
+from pytest_procure.redaction import quoted, secrets_kept
+
 #: What is told of one failure.
 LONGEST = 200
+#: What stands where a server repeats a key.
+HIDDEN = "[key]"
 
 
 class Failure(IntEnum):
@@ -40,10 +45,15 @@ class Failure(IntEnum):
 UNANSWERED = (Failure.TIMEOUT, Failure.UNSENT, Failure.CONNECT, Failure.TLS)
 
 
-def line(text: object) -> str:
-    """Give what a server said as one printable line of at most 200 characters."""
-    if isinstance(text, str) and len(text) <= LONGEST and text.isprintable():
-        return text
-    shown = str(text)[: 4 * LONGEST]
-    shown = " ".join("".join(sign if sign.isprintable() else " " for sign in shown).split())
-    return sys.intern(shown[:LONGEST])
+def line(text: object, most: int = LONGEST) -> str:
+    """Give what a server said as one printable line of at most 200 characters, without keys."""
+    said = text if isinstance(text, str) else str(text)
+    if len(said) > most:
+        return sys.intern(quoted(said, most, shown=HIDDEN))
+    return _short_line(said, most, secrets_kept())
+
+
+@functools.lru_cache(maxsize=256)  # a server says the same of itself in each of its answers
+def _short_line(text: str, most: int, secrets: int) -> str:
+    del secrets
+    return sys.intern(quoted(text, most, shown=HIDDEN))

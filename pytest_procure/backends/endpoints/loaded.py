@@ -12,12 +12,14 @@ from pytest_procure.backends.protocol import Answer, Sending
 from pytest_procure.errors import DeclarationError
 
 from . import readers, sse
+from .exchange import exchange
 from .failure import Failure
 from .openai_answers import said
 from .reach import reach
 from .reading import Reading
-from .target import MOST_BODY, Target, trusting
+from .target import MOST_BODY, Target
 
+#: For one call: connecting, asking, and the whole answer.
 _TIMEOUT_S = 60.0
 
 
@@ -59,7 +61,10 @@ class LoadedHttp:
         reach(self.target)
 
     def predict(self, inputs: Any) -> Sequence[Any]:
-        """Ask one sample after the other. Raises `RuntimeError` with what was wrong with an answer."""
+        """Ask one sample after the other, each once and for 60 s at most.
+
+        Raises `RuntimeError` with what was wrong with an answer.
+        """
         return [self._ask(self.body(item)) for item in inputs]
 
     def describe(self) -> dict[str, Any]:
@@ -82,31 +87,27 @@ class LoadedHttp:
 
     def _ask(self, body: bytes) -> Any:
         target = self.target
-        connection = connection_to(target)
         try:
-            connection.request("POST", target.path, body, fields_of(target))
-            answer = connection.getresponse()
-            data = answer.read(MOST_BODY + 1)
+            answer = exchange(target, target.path, body, limit=_TIMEOUT_S, most=MOST_BODY)
+        except TimeoutError:
+            raise RuntimeError(f"no answer within {_TIMEOUT_S:g} s") from None
         except (OSError, http.client.HTTPException) as error:
             raise RuntimeError(f"no answer: {type(error).__name__}") from None
-        finally:
-            connection.close()
+        data = answer.data
         media = answer.headers.get_content_type()
         if answer.status != 200:
-            raise RuntimeError(f"HTTP {answer.status}: {self._without_key(said(data))}")
+            raise RuntimeError(f"HTTP {answer.status}: {said(data)}")
         if len(data) > MOST_BODY or answer.headers.get("Content-Encoding"):
             raise RuntimeError(f"answered with {len(data):,} bytes of {media}; expected an answer")
         reading = self._streamed(data) if media == "text/event-stream" else self._whole(data, media)
         if reading.failure is not Failure.NONE:
-            raise RuntimeError(self._without_key(reading.text))
+            raise RuntimeError(reading.text)
         output = self.output(reading.output)
         if reading.input_tokens < 0 or reading.output_tokens < 0:
             return output
-        return Answer(output, reading.input_tokens, reading.output_tokens)
-
-    def _without_key(self, text: str) -> str:
-        hidden = self.target.hidden()
-        return text.replace(hidden, "[key]") if hidden else text
+        return Answer(
+            output, reading.input_tokens, reading.output_tokens, cached_tokens=reading.cached_tokens
+        )
 
     def _whole(self, data: bytes, media: str) -> Reading:
         if not readers.is_readable(self.target.reader, media):
@@ -117,18 +118,6 @@ class LoadedHttp:
         reader = readers.stream(self.target.reader)
         reader.add(sse.events(data)[0])
         return reader.end(cut=False)
-
-
-def connection_to(target: Target, *, timeout: float = _TIMEOUT_S) -> http.client.HTTPConnection:
-    """Give a connection to a target, which opens when it is used."""
-    if target.scheme == "http":
-        return http.client.HTTPConnection(target.host, target.port, timeout=timeout)
-    return http.client.HTTPSConnection(target.host, target.port, timeout=timeout, context=trusting(target))
-
-
-def fields_of(target: Target) -> dict[str, str]:
-    """Give the header fields of a request. Raises `ProvisionError` where the key is not there."""
-    return dict(part.split(": ", 1) for part in target.head().decode("latin-1").split("\r\n")[1:-1])
 
 
 def checked_sending(

@@ -17,6 +17,8 @@ from .failure import Failure, line
 from .reading import Reading
 
 _DONE = b"[DONE]"
+#: What is read of a body that is no answer, and how much of it is shown: no key is cut in two in between.
+_START, _SHOWN = 64 << 10, 120
 #: Where servers put tokens beside `content`.
 _BESIDE = ("reasoning_content", "reasoning", "refusal")
 #: What a hostile answer makes Python raise on the way to a field.
@@ -58,7 +60,9 @@ class StreamReader:
         reading.output = "".join(self._texts or self._calls).encode("utf-8", "replace")
         if cut and not (self.done and reading.finish):
             reading.fail(Failure.RESET, f"the connection was closed after {reading.chunks} chunks")
-        if not reading.chunks:
+        if reading.chunks:
+            reading.check_usage()
+        else:
             reading.fail(Failure.EMPTY, "the stream held no token")
         if not reading.finish:
             reading.fail(Failure.NO_FINISH, "the stream ended without a finish_reason")
@@ -122,9 +126,11 @@ def read_whole(body: bytes, *, chat: bool) -> Reading:
         beside = any(message.get(name) for name in _BESIDE)
         reading.output = said.encode("utf-8", "replace")
     except _WRONG_SHAPE:
-        reading.fail(Failure.BODY, f"the answer has no choice that can be read: {_start(body)}")
+        reading.fail(Failure.BODY, f"the answer has no choice that can be read: {start(body)}")
         return reading
-    if not (said or beside):
+    if said or beside:
+        reading.check_usage()
+    else:
         reading.fail(Failure.EMPTY, "the answer holds no text")
     return reading
 
@@ -145,7 +151,7 @@ def read_embedding(body: bytes) -> Reading:
             reading.output_tokens = max(reading.output_tokens, 0)
         vector = array("d", answer["data"][0]["embedding"])
     except (*_WRONG_SHAPE, OverflowError):
-        reading.fail(Failure.BODY, f"the answer has no embedding that can be read: {_start(body)}")
+        reading.fail(Failure.BODY, f"the answer has no embedding that can be read: {start(body)}")
         return reading
     if not vector:
         reading.fail(Failure.EMPTY, "the embedding is empty")
@@ -165,23 +171,22 @@ def error_text(answer: Any) -> str:
 
 def said(body: bytes) -> str:
     """What an error's body says: its message, or how it begins."""
-    start = body[:4096]
-    if start.lstrip().startswith(b"{"):
+    if body.lstrip().startswith(b"{"):
         try:
-            return error_text(json.loads(start))
+            return error_text(json.loads(body[:_START]))
         except _NOT_JSON:
             pass
-    return _start(start)
+    return start(body)
 
 
 def _document(body: bytes, reading: Reading) -> dict[str, Any] | None:
     try:
         answer = json.loads(body)
     except _NOT_JSON:
-        reading.fail(Failure.BODY, f"the answer is no JSON: {_start(body)}")
+        reading.fail(Failure.BODY, f"the answer is no JSON: {start(body)}")
         return None
     if not isinstance(answer, dict):
-        reading.fail(Failure.BODY, f"the answer is no JSON object: {_start(body)}")
+        reading.fail(Failure.BODY, f"the answer is no JSON object: {start(body)}")
         return None
     if answer.get("error"):
         reading.fail(Failure.STREAM_ERROR, f"the answer is an error: {error_text(answer)}")
@@ -227,5 +232,6 @@ def _called(call: Any) -> list[str]:
     return [str(part) for part in (function.get("name"), function.get("arguments")) if part]
 
 
-def _start(body: bytes) -> str:
-    return line(body[:120].decode("utf-8", "replace"))
+def start(body: bytes) -> str:
+    """Quote how a body begins."""
+    return line(body[:_START].decode("utf-8", "replace"), _SHOWN)

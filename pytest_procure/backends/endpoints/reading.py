@@ -42,12 +42,18 @@ class Reading:
         """
         if not isinstance(usage, dict):
             return
-        self.input_tokens = count(usage.get("prompt_tokens"), self.input_tokens)
+        # Something was asked, so 0 is what a server says that has not counted.
+        self.input_tokens = count(usage.get("prompt_tokens"), 0) or self.input_tokens
         self.output_tokens = count(usage.get("completion_tokens"), self.output_tokens)
         self.cached_tokens = count(usage.get("prompt_cache_hit_tokens"), self.cached_tokens)
         details = usage.get("prompt_tokens_details")
         if isinstance(details, dict):
             self.cached_tokens = count(details.get("cached_tokens"), self.cached_tokens)
+
+    def check_usage(self) -> None:
+        """Take no answer for free that says something: 0 tokens beside it are no report."""
+        if self.output_tokens == 0:
+            self.output_tokens = -1
 
     def take_identity(self, answer: dict[str, object]) -> None:
         """Take the model and the fingerprint that the server names."""

@@ -13,7 +13,7 @@ from urllib.parse import SplitResult, urlsplit
 from urllib.request import getproxies_environment, proxy_bypass
 
 from pytest_procure.errors import DeclarationError, ProvisionError
-from pytest_procure.redaction import is_named_secret, keep_secret
+from pytest_procure.redaction import is_named_secret, keep_secret, kept_secrets
 
 #: Most bytes of one answer, and of its head; a server that sends more is cut off.
 MOST_BODY = 8 << 20
@@ -88,14 +88,17 @@ class Target:
         return ("\r\n".join(lines) + "\r\n").encode("latin-1")
 
     def as_dict(self) -> dict[str, Any]:
-        """Give all of it as plain JSON data."""
-        return asdict(self)
+        """Give all of it as plain JSON data, and with it what must not be quoted of answers."""
+        return {**asdict(self), "secrets": kept_secrets()}
 
     @classmethod
     def of(cls, plain: dict[str, Any]) -> Target:
         """Read what `as_dict` gave, also after it was JSON."""
-        headers = tuple((name, value) for name, value in plain["headers"])
-        return cls(**{**plain, "headers": headers, "select": tuple(plain["select"])})
+        told = dict(plain)
+        for each in told.pop("secrets", ()):
+            keep_secret("", each, surely=True)
+        headers = tuple((name, value) for name, value in told["headers"])
+        return cls(**{**told, "headers": headers, "select": tuple(told["select"])})
 
 
 def check_url(url: str, *, what: str) -> None:
@@ -155,6 +158,8 @@ def check_key(variable: str, field: str, *, what: str) -> None:
             f"`key_env` of {what} names no environment variable; expected the name of the one that holds the "
             "key, as in key_env='VENDOR_KEY', not the key"
         )
+    # Known from here on, also where it is another process that asks with it.
+    keep_secret(variable, os.environ.get(variable, ""), surely=True)
     if not isinstance(field, str) or field.lower() != "authorization":
         checked_headers({field: ""}, what=what)
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from time import perf_counter_ns
 
 from pytest_procure.backends.endpoints import readers, sse
-from pytest_procure.backends.endpoints.failure import Failure, line
+from pytest_procure.backends.endpoints.failure import HIDDEN, Failure, line
 from pytest_procure.backends.endpoints.openai_answers import said
 from pytest_procure.backends.endpoints.reading import Reading
 from pytest_procure.backends.endpoints.target import Target
@@ -31,11 +31,8 @@ MOST_HELD = 64 << 20
 OF_AN_ANSWER, _OF_A_PART = 600, 80
 #: A hundred thousand tokens have fewer. Each line takes up to a microsecond in which nothing is sent.
 _MOST_LINES = 300_000
-_LONGEST = 200  # of a field of the head
 _OUTPUTS, _TIMES = 256 << 10, 32 << 10  # bytes and token times that are written to a store at once
 _MOST_TEXTS = 60_000
-#: What stands where a server repeats the secret.
-HIDDEN = "[key]"
 _MOST_SEEN = 20
 
 
@@ -54,7 +51,7 @@ class Answer:
 
     def __init__(self, came: Came) -> None:
         self.query, self.status, fields, self.parts, self.stamps, self.cut = came
-        self.fields = {name: value[:_LONGEST].decode("latin-1") for name, value in fields.items()}
+        self.fields = {name: line(value.decode("latin-1")) for name, value in fields.items()}
 
 
 @dataclass(slots=True)
