@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .backends import LoadedBackend, LoadedEndpoint, device_lock
 from .candidates import Candidate
@@ -29,7 +28,7 @@ from .driver.source import SampleSource
 from .errors import DeclarationError, ProvisionError
 from .interleave import interleaved
 from .measured import Measured
-from .metrics import Execution, score, score_stages
+from .metrics import Execution, Scored, score, score_stages, telling
 from .metrics.throughput import MINIMUM_LAUNCHES
 from .progress import Progress
 from .provision import Provisioned, provisioned
@@ -82,7 +81,7 @@ class Procure(Named):
         self._folder = folder  # where the relative path of a trace starts
         self._journals = journals  # a journal for each run of the driver
         self._marked = scenario
-        self._scores: dict[tuple[int, str], tuple[RequestLog, NDArray[np.float64]]] = {}
+        self._scores: dict[tuple[int, str], tuple[RequestLog, Scored]] = {}
         self.scenario = _served(case.candidate, scenario)
 
     @property
@@ -373,15 +372,15 @@ class Procure(Named):
         *,
         blocks: bool = False,
     ) -> Execution:
-        scores = {
-            name: np.concatenate([self._scored(run.log, scorer) for run in launches])
-            for name, scorer in self._slice.dataset.scorers.items()
-            if self._slice.references is not None
-        }
+        known = {} if self._slice.references is None else self._slice.dataset.scorers
+        found = [{name: self._scored(run.log, known[name]) for name in known} for run in launches]
         by_stage = score_stages(tuple(run.log for run in launches), self._slice)
-        return Execution(candidate, scenario, self._slice, tuple(launches), scores, energy, blocks, by_stage)
+        runs = telling(launches, found, by_stage)
+        scores = {name: np.concatenate([each[name].values for each in found]) for name in known}
+        stages = {name: each.values for name, each in by_stage.items()}
+        return Execution(candidate, scenario, self._slice, runs, scores, energy, blocks, stages)
 
-    def _scored(self, log: RequestLog, scorer: Scorer) -> NDArray[np.float64]:
+    def _scored(self, log: RequestLog, scorer: Scorer) -> Scored:
         """Score a log once: a judge may be slow, may cost, and may not say the same twice."""
         key = (id(log), scorer.metric)  # the log is kept, so that no other takes its id
         if key not in self._scores:

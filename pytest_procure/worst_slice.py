@@ -14,7 +14,7 @@ from .datasets.conditions import Condition, Features, columns_of, worst_conditio
 from .errors import DataError, DeclarationError, unknown
 from .measured import Measured
 from .metrics import Execution
-from .metrics.judged import judge_fault
+from .metrics.scoring import scoring_fault
 from .stats import graded_bounds, round_outward
 
 #: Fewer items than this on either half say nothing.
@@ -94,7 +94,7 @@ def found_slice(case: Case, run: Execution, features: Features, asked: Asked) ->
             f"`{condition}` was found on one half of the items, and holds for {n} of the other; ask with a "
             "larger `least=`"
         )
-    if fault := judge_fault(search["scores"], run):
+    if fault := scoring_fault(search["scores"], run):
         return FoundSlice(str(condition), condition, case.leave_unmeasured(search["name"], fault), n)
     share = float(means[judged].mean())
     low, high = _bounds(case, run, means[judged], clusters[judged])

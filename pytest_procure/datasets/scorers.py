@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,6 +36,11 @@ class Scorer:
     function: ScoreFunction
     graded: bool | None
 
+    @property
+    def is_ours(self) -> bool:
+        """Whether it is known to score any answer against a reference that it can score itself."""
+        return getattr(self.function, "__module__", "").startswith(f"{__package__}.")
+
     def __call__(self, output: Any, reference: Any) -> float:
         """Give the score, in [0, 1]. Raises `DataError` when the function gives anything else."""
         score = self.function(output, reference)
@@ -66,6 +71,37 @@ def accuracy(output: Any, reference: Any) -> bool:
     if isinstance(output, np.ndarray) or isinstance(reference, np.ndarray):
         return bool(np.array_equal(output, reference))
     return bool(output == reference)
+
+
+def unlike(wrong: Sequence[tuple[Any, Any]]) -> str:
+    """Say that (output, reference) are never of one kind, though some are equal once one is converted; or "".
+
+    Labels of a file are text where nothing converts them, and a classifier answers with numbers. Answers that
+    would be wrong all the same are no mistake of the suite's.
+    """
+    kinds = {(_kind(output), _kind(reference)) for output, reference in wrong}
+    if len(kinds) != 1 or not any(_same_number(*pair) for pair in wrong):
+        return ""
+    ((said, expected),) = kinds
+    if "" in {said, expected} or said == expected:
+        return ""
+    mend = "`convert=` makes numbers of a CSV file's labels" if expected == "text" else "decode the answers"
+    return f"the labels are {expected} and the answers {said}, and some would be right as numbers; {mend}"
+
+
+def _kind(value: Any) -> str:
+    if isinstance(value, np.ndarray) and value.size == 1:
+        value = value.item()
+    if isinstance(value, str):
+        return "text"
+    return "numbers" if isinstance(value, int | float | np.number | np.bool_) else ""
+
+
+def _same_number(output: Any, reference: Any) -> bool:
+    try:
+        return float(output) == float(reference)
+    except (ValueError, TypeError, OverflowError):
+        return False
 
 
 _PLAIN = {bool, int, float, complex, str, bytes, type(None)}

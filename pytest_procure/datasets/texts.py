@@ -37,21 +37,21 @@ def exact_match(normalise: Normalise | None = plain) -> Callable[[Any, Any], boo
         raise DeclarationError(f"`normalise={normalise!r}`; expected a function of a text, or None")
 
     def exact_match(output: Any, reference: Any) -> bool:
+        allowed = references_of(reference)
         if not isinstance(output, str):
             return False
         said = output if normalise is None else normalise(output)
-        return any(
-            said == (each if normalise is None else normalise(each)) for each in references_of(reference)
-        )
+        return any(said == (each if normalise is None else normalise(each)) for each in allowed)
 
     return exact_match
 
 
 def token_f1(output: Any, reference: Any) -> float:
     """F1 of the words that output and reference share, the best of several references (SQuAD's measure)."""
+    allowed = references_of(reference)
     if not isinstance(output, str):
         return 0.0
-    return max(_f1(plain(output).split(), plain(each).split()) for each in references_of(reference))
+    return max(_f1(plain(output).split(), plain(each).split()) for each in allowed)
 
 
 def rouge_l(output: Any, reference: Any) -> float:
@@ -59,9 +59,10 @@ def rouge_l(output: Any, reference: Any) -> float:
 
     Words are runs of letters and digits in lower case, without stemming.
     """
+    allowed = references_of(reference)
     if not isinstance(output, str):
         return 0.0
-    return max(_lcs_f1(_words(output), _words(each)) for each in references_of(reference))
+    return max(_lcs_f1(_words(output), _words(each)) for each in allowed)
 
 
 def word_error_rate(outputs: Sequence[Any], references: Sequence[Any]) -> float:

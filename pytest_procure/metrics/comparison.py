@@ -13,10 +13,10 @@ from pytest_procure.units import Quantity
 
 from .execution import Execution
 from .failures import serial_effect
-from .judged import judge_fault
 from .latency import observed
 from .measurement import NEVER, Contrast, Exact, Measurement, Pairs, Rows, unmeasurable
 from .metric import Metric
+from .scoring import scoring_fault
 from .throughput import rates_of
 from .tokens import absent
 
@@ -85,7 +85,7 @@ def _unsound(ours: Execution, theirs: Execution) -> str:
 def _scores(what: Metric, named: Metric, other: Against, ours: Execution, theirs: Execution) -> Measurement:
     if what.name not in ours.scores or what.name not in theirs.scores:
         return unmeasurable(named, f"dataset `{ours.slice.dataset.name}` has no scorer for it")
-    if reason := judge_fault(what.name, ours):
+    if reason := scoring_fault(what.name, ours) or scoring_fault(what.name, theirs):
         return unmeasurable(named, reason)
     mine, its = _by_item(what, ours), _by_item(what, theirs)
     asked = ~(np.isnan(mine) | np.isnan(its))

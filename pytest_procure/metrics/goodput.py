@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 from pytest_procure.units import Quantity
 
 from .execution import STOPPED, Execution
-from .judged import judge_fault
 from .latency import request_latencies
 from .measurement import Goodput, Measurement, Share, unmeasurable
 from .metric import GOODPUT, Metric
 from .quality import share_of
+from .scoring import scoring_fault
 from .weighting import weighting_fault
 
 
@@ -44,7 +44,7 @@ def goodput(run: Execution, limits: Limits) -> Measurement:
         return unmeasurable(what, f"{run.scenario.name} has no latency: all samples are due at once")
     if limits.correct and limits.correct not in run.scores:
         return unmeasurable(what, f"dataset `{run.slice.dataset.name}` has no scorer `{limits.correct}`")
-    if limits.correct and (reason := judge_fault(limits.correct, run) or _unweighable(run)):
+    if limits.correct and (reason := scoring_fault(limits.correct, run) or _unweighable(run)):
         return unmeasurable(what, reason)
     good = ~run.failed
     values = None if limits.latency is None else request_latencies(run)

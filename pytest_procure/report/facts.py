@@ -87,6 +87,7 @@ _NAMES = {
     "think_time": "pause after an answer",
     "timeout": "deadline of a request",
     "turns": "requests of a session",
+    "unscored": "answers that could not be scored",
     "unsent": "requests never sent",
     "wall_limit": "time limit of a run",
     "warmup": "warm-up calls, not counted",

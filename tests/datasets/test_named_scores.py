@@ -163,3 +163,31 @@ def test_map_finds_what_is_there_and_nothing_in_a_failed_request():
     assert mean_average_precision(["no boxes", {"boxes": 3}], right) == 0.0
     with pytest.raises(DataError, match="no mapping"):
         mean_average_precision([said], [None])
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("label", [2**63, 2**64, 1.9, "1", float("nan"), None])
+def test_map_takes_a_label_that_is_no_whole_number_for_no_answer(label):
+    pytest.importorskip("torchmetrics")
+    pytest.importorskip("pycocotools")
+    right = [{"boxes": [[0, 0, 10, 10]], "labels": [1]}]
+    assert (
+        mean_average_precision([{"boxes": [[0, 0, 10, 10]], "scores": [1], "labels": [label]}], right) == 0.0
+    )
+    with pytest.raises(DataError, match="whole `labels`"):
+        mean_average_precision([None], [{"boxes": [[0, 0, 10, 10]], "labels": [label]}])
+
+
+@pytest.mark.parametrize("score", [float("nan"), float("inf")])
+@pytest.mark.filterwarnings("ignore")
+def test_map_takes_a_score_that_is_no_number_for_no_answer(score):
+    pytest.importorskip("torchmetrics")
+    pytest.importorskip("pycocotools")
+    right = [{"boxes": [[0, 0, 10, 10]], "labels": [1]}]
+    assert (
+        mean_average_precision([{"boxes": [[0, 0, 10, 10]], "scores": [score], "labels": [1]}], right) == 0.0
+    )
+
+
+def test_long_answers_that_differ_at_their_end_are_different_classes():
+    assert macro_f1([[0] * 400 + [1]], [[0] * 400 + [2]]) == 0.0

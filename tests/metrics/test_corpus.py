@@ -50,6 +50,12 @@ def test_a_function_that_raises_is_one_sentence():
         measure(F1, run([1.0] * 50, broken))
 
 
+@pytest.mark.parametrize("answer", ["nonsense", float("nan")])
+def test_an_answer_that_ends_the_function_by_itself_is_none(answer):
+    measured = measure(F1, run([1.0] * 60 + [answer] * 40))
+    assert measured.estimate == Quantity.of(0.6)
+
+
 def test_a_number_that_is_none_is_refused():
     with pytest.raises(DataError, match="expected a finite number"):
         measure(F1, run([1.0] * 50, lambda outputs, references: float("nan")))
