@@ -26,9 +26,16 @@ def iou(output: Any, reference: Any) -> float:
     said = _box(output)
     if said is None:
         return 0.0
+    with np.errstate(over="ignore", invalid="ignore"):  # a box may be said to be larger than numbers go
+        return _shared_part(said, expected)
+
+
+def _shared_part(said: NDArray[np.float64], expected: NDArray[np.float64]) -> float:
     low, high = np.maximum(said[:2], expected[:2]), np.minimum(said[2:], expected[2:])
     shared = float(np.prod(np.clip(high - low, 0.0, None)))
     union = _area(said) + _area(expected) - shared
+    if not np.isfinite(union):
+        return 0.0
     return shared / union if union > 0 else float(np.array_equal(said, expected))
 
 

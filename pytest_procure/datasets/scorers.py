@@ -14,7 +14,7 @@ from pytest_procure.errors import DataError, DeclarationError, unknown
 from .boxes import iou, mean_average_precision
 from .classes import macro_f1, micro_f1
 from .retrieval import reciprocal_rank
-from .texts import bleu, chrf, exact_match, rouge_l, token_f1, word_error_rate
+from .texts import bleu, chrf, exact_match, rouge_l, squad, squad_f1, token_f1, word_error_rate
 
 ScoreFunction = Callable[[Any, Any], Any]
 Declared = str | ScoreFunction
@@ -125,6 +125,8 @@ _NAMED: dict[str, ScoreFunction] = {
     "iou": iou,
     "reciprocal_rank": reciprocal_rank,
     "rouge_l": rouge_l,
+    "squad": exact_match(squad),
+    "squad_f1": squad_f1,
     "token_f1": token_f1,
 }
 _CORPUS: dict[str, CorpusMetric] = {

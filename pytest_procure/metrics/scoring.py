@@ -35,7 +35,7 @@ UNSCORED = "unscored"
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """`values`: `(samples,)` in [0, 1]; how many answers could not be scored, and `why` the first could not."""
+    """`values`: `(samples,)` in [0, 1]; how many answers could not be scored, and why the first could not."""
 
     values: NDArray[np.float64]
     unscored: int = 0
