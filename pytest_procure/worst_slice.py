@@ -81,7 +81,7 @@ def found_slice(case: Case, run: Execution, features: Features, asked: Asked) ->
     )
     strata = None if run.slice.strata is None else run.slice.strata[items]
     columns = columns_of(features, [run.slice.inputs[i] for i in items], strata)
-    clusters = items if run.slice.clusters is None else run.slice.clusters[items]
+    clusters = items if run.slice.groups is None else run.slice.groups[items]
     searched = _half(clusters, search["seed"])
     parts = worst_condition(
         _rows(columns, searched), means[searched], least=search["least"], examples=search["examples"]
@@ -113,7 +113,7 @@ def _bounds(
     case: Case, run: Execution, scores: NDArray[np.float64], clusters: NDArray[np.int64]
 ) -> tuple[float, float]:
     """Each end one-sided at the suite's consumer's risk; 0 and 1 where the clusters are too few."""
-    grouped = None if run.slice.clusters is None else clusters
+    grouped = None if run.slice.groups is None else clusters
     if grouped is not None and len(np.unique(grouped)) < max(case.policy.min_clusters, _LEAST):
         return 0.0, 1.0
     found = round_outward(graded_bounds(scores, confidence=case.policy.confidence, clusters=grouped))

@@ -59,11 +59,11 @@ def llm_judge(
     `endpoint` is a backend, or a function of a batch. `prompt` is a text with `{output}` and `{reference}` in
     it, or a function of both. `read` makes right or wrong of what the judge says; what it cannot read counts
     as wrong, and so does an answer that the endpoint refuses while it judges others. `labels` are answers
-    that people have judged: (output, reference, right). The judge is asked about them first, and nothing
-    rests on it unless it is shown to agree with people on at least `agreement` of those that they call right,
-    and of those that they call wrong (exact binomial bounds, one-sided 95 %: 14 labels of each kind, all
-    agreed on, show 0.8). Without labels nothing does. Its metric is `quality.judge`, or `quality.NAME` in a
-    mapping. Raises `DeclarationError`.
+    that people have judged: (output, reference, right); one that is given again counts once. The judge is
+    asked about them first, and nothing rests on it unless it is shown to agree with people on at least
+    `agreement` of those that they call right, and of those that they call wrong (exact binomial bounds,
+    one-sided 95 %: 14 labels of each kind, all agreed on, show 0.8). Without labels nothing does. Its metric
+    is `quality.judge`, or `quality.NAME` in a mapping. Raises `DeclarationError`.
     """
     if not isinstance(endpoint, Backend) and not callable(endpoint):
         raise DeclarationError(f"the judge is {endpoint!r}; expected a backend, as in OpenAIEndpoint(...)")
@@ -115,10 +115,12 @@ class Judge:
         return bool(self.opinion(output, reference).right)
 
     def hold_against_people(self) -> None:
-        """Ask about the answers that people have labelled, once a session."""
+        """Ask about the answers that people have labelled, each once a session."""
         if self._agreed is None:
             agreed = {"right": [0, 0], "wrong": [0, 0]}
-            for output, reference, right in self._labels:
+            # A label that stands there ten times is one.
+            different = {canonical(list(label)): label for label in self._labels}
+            for output, reference, right in different.values():
                 count = agreed["right" if right else "wrong"]
                 count[0] += self._opinion(output, reference, label=True).right is right
                 count[1] += 1

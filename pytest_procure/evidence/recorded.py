@@ -142,6 +142,11 @@ class RecordedSlice(DatasetSlice):
         """The digest that was recorded."""
         return str(self._described.get("digest", ""))
 
+    @cached_property
+    def groups(self) -> NDArray[np.int64] | None:
+        """What was recorded as clusters: the samples are not here, so nobody looks at their content."""
+        return self.clusters
+
     def describe(self) -> dict[str, Any]:
         """What was recorded."""
         return self._described

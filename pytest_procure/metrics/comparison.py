@@ -99,7 +99,7 @@ def _scores(what: Metric, named: Metric, other: Against, ours: Execution, theirs
         return unmeasurable(named, f"{other.name} got nothing right, so there is no share of it")
     else:
         estimate = Quantity.of(round(float(mine.mean()) / float(its.mean()), 12))
-    clusters = None if ours.slice.clusters is None else ours.slice.clusters[asked]
+    clusters = None if ours.slice.groups is None else ours.slice.groups[asked]
     rows = Rows(*serial_effect(ours.failed))
     basis = Contrast(mine, its, clusters, as_ratio=not other.margin, rows=rows)
     return Measurement(named, estimate, len(mine), "items", basis)

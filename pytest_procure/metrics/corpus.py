@@ -42,7 +42,7 @@ def corpus(what: Metric, run: Execution) -> Measurement:
     given = run.slice.references
     references = [None if given is None else given[int(item)] for item in items]
     value = _whole(function, outputs, references, name)
-    clusters = items if run.slice.clusters is None else run.slice.clusters[items]
+    clusters = items if run.slice.groups is None else run.slice.groups[items]
     distinct, ranks = np.unique(clusters, return_inverse=True)
 
     def over(kept: NDArray[np.intp]) -> float:

@@ -72,7 +72,7 @@ def _right(good: NDArray[np.bool_], run: Execution) -> Share:
     per = run.scenario.samples_per_query
     if per == 1:
         return share_of(good.astype(np.float64), run.items, run)
-    clusters = run.slice.clusters
+    clusters = run.slice.groups
     groups = run.items if clusters is None else clusters[run.items]
     distinct = int(np.count_nonzero(np.bincount(groups)))
     if distinct == len(groups):

@@ -69,7 +69,7 @@ def share_of(
     missing = run.failed if failed is None else failed
     if run.slice.weights is not None:
         return weighted_share(scores, items, run.slice, missing)
-    clusters = run.slice.clusters
+    clusters = run.slice.groups
     groups = items if clusters is None else clusters[items]
     distinct = int(np.count_nonzero(np.bincount(groups)))  # np.unique takes a second for a million
     effect: float = 1.0

@@ -187,7 +187,7 @@ def _mean(
     items, place = np.unique(run.items[kept], return_inverse=True)
     cost = np.bincount(place, weights=each[kept]) / np.bincount(place)
     mean = float(cost.mean())
-    clusters = run.slice.clusters
+    clusters = run.slice.groups
     values: NDArray[Any] = cost
     if clusters is not None:  # large ones weigh more, as they do in the mean
         _, member_of = np.unique(clusters[items], return_inverse=True)

@@ -63,6 +63,7 @@ _NAMES = {
     "qps": "requests a second",
     "repeat_share": "share of requests meant to ask again what was asked before",
     "repeated": "share of requests that asked again what was asked before",
+    "repeats": "samples that repeat another's content, and count as one with it",
     "reported_cached": "from the cache, as reported",
     "reported_input": "of questions, as reported",
     "reported_output": "of answers, as reported",

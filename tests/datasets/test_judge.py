@@ -223,3 +223,9 @@ def test_an_opinion_that_read_raises_on_counts_as_wrong():
     judge = llm_judge(lambda batch: ["Perhaps."] * len(batch), PROMPT, read={"Yes.": True}.__getitem__)
     assert judge("a", "b") is False
     assert judge.found()["unread"] == 1
+
+
+def test_a_label_that_is_given_again_counts_once():
+    judge = llm_judge(Strict(), PROMPT, labels=[("a", "a", True)] * 14 + [("a", "b", False)] * 14)
+    judge("a", "a")
+    assert (judge.found()["right"], judge.found()["wrong"]) == ([1, 1], [1, 1])

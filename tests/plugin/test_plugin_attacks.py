@@ -185,3 +185,33 @@ def test_answers_of_another_kind_than_the_labels_throughout_are_no_rejection(sui
     ended = suite.run("--procure-report")
     assert ended.verdicts == {"test_good[offer]": "inconclusive"}
     assert "the labels are text and the answers numbers" in ended.words
+
+
+COPIES = """
+@pytest.hookimpl(optionalhook=True)
+def pytest_procure_candidates():
+    return [Candidate("lucky", backend=lambda inputs: ["x"] * len(inputs))]
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_procure_datasets():
+    return {{"copies": Dataset.from_arrays(
+        "copies", inputs=["the same question"] * 400, references=["x"] * 400{more})}}
+"""
+
+
+@pytest.mark.parametrize("more", ["", ", clusters=range(400)", ", strata=['a', 'b'] * 200"])
+def test_copies_of_one_question_are_one_piece_of_evidence(suite, more):
+    suite.conftest(COPIES.format(more=more))
+    suite.tests(GOOD)
+    ended = suite.run("--procure-report")
+    assert ended.verdicts == {"test_good[lucky]": "inconclusive"}
+    assert "1 clusters are too few for a verdict" in ended.words
+    assert ended.record["datasets"][0]["repeats"] == 399
+
+
+def test_copies_of_one_question_are_one_piece_of_evidence_where_strata_are_weighted(suite):
+    suite.conftest(COPIES.format(more=", strata=['a', 'b'] * 200"))
+    suite.tests("@pytest.mark.dataset_slice(weights={'a': 0.5, 'b': 0.5})" + GOOD)
+    ended = suite.run("--procure-report")
+    assert ended.verdicts == {"test_good[lucky]": "inconclusive"}
+    assert "the run asked 1 samples of `a`" in ended.words
