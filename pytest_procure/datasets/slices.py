@@ -73,6 +73,10 @@ class DatasetSlice:
         return b"".join(self._published(self.inputs, self.references))
 
     @cached_property
+    def _contents(self) -> Indices | None:
+        return _alike(self.digests)
+
+    @cached_property
     def groups(self) -> Indices | None:
         """`(len,)` int64: which samples carry the information of one; None where each stands for itself.
 
@@ -80,7 +84,7 @@ class DatasetSlice:
         cluster. Clusters of equal content are one. Of the two ways to group, the one with fewer groups
         counts. Raises `DataError` as `digest` does.
         """
-        alike = _alike(self.digests)
+        alike = self._contents
         if self.clusters is None or alike is None:
             return alike if self.clusters is None else self.clusters
         merged = _merged(self.clusters, alike)
@@ -122,8 +126,8 @@ class DatasetSlice:
         """What was asked, as plain JSON data."""
         data = self.dataset
         told: dict[str, Any] = {} if self.weights is None else {"weights": dict(self.weights)}
-        if (alike := _alike(self.digests)) is not None:
-            told["repeats"] = len(self) - int(alike.max()) - 1
+        if self._contents is not None:
+            told["repeats"] = len(self) - int(self._contents.max()) - 1
         if data.stages:
             told["stage_labels"] = self._stage_digests
         if judges := data.judges:
@@ -148,8 +152,8 @@ class DatasetSlice:
 
 def _alike(digests: bytes) -> Indices | None:
     """Number the contents of samples, `(n,)`, by their digests of 32 bytes; None where all differ."""
-    heads = np.frombuffer(digests, dtype=np.uint64)[::4]
-    if len(np.unique(heads)) == len(heads):  # a tenth of a second for a million
+    heads = np.sort(np.frombuffer(digests, dtype=np.uint64)[::4])
+    if (heads[1:] != heads[:-1]).all():  # a tenth of a second for a million
         return None
     numbers: dict[bytes, int] = {}
     codes = [
