@@ -154,7 +154,7 @@ class Runner:
         known = {} if self._slice.references is None else self._slice.dataset.scorers
         found = [{name: self._scored(run.log, known[name]) for name in known} for run in launches]
         by_stage = score_stages(tuple(run.log for run in launches), self._slice)
-        runs = telling(launches, found, by_stage)
+        runs = telling(launches, found, by_stage, whole=not blocks)
         scores = {name: np.concatenate([each[name].values for each in found]) for name in known}
         stages = {name: each.values for name, each in by_stage.items()}
         return Execution(of or self._candidate, scenario, self._slice, runs, scores, energy, blocks, stages)

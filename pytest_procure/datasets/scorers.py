@@ -73,20 +73,36 @@ def accuracy(output: Any, reference: Any) -> bool:
     return bool(output == reference)
 
 
-def unlike(wrong: Sequence[tuple[Any, Any]]) -> str:
-    """Say that (output, reference) are never of one kind, though some are equal once one is converted; or "".
+@dataclass(frozen=True, slots=True)
+class Unlike:
+    """Answers of one kind, references of another, none right; so many would be `right` as numbers."""
 
-    Labels of a file are text where nothing converts them, and a classifier answers with numbers. Answers that
-    would be wrong all the same are no mistake of the suite's.
+    said: str
+    expected: str
+    right: int
+
+    def __str__(self) -> str:
+        """Say so, and what mends it."""
+        file = self.expected == "text"
+        mend = "`convert=` makes numbers of a CSV file's labels" if file else "decode the answers"
+        return (
+            f"the labels are {self.expected} and the answers {self.said}, and {self.right:,} of them would "
+            f"be right as numbers; {mend}"
+        )
+
+
+def unlike(wrong: Sequence[tuple[Any, Any]]) -> Unlike | None:
+    """Tell that of (output, reference) one is text and the other a number, throughout.
+
+    Labels of a file are text where nothing converts them, and a classifier answers with numbers.
     """
     kinds = {(_kind(output), _kind(reference)) for output, reference in wrong}
-    if len(kinds) != 1 or not any(_same_number(*pair) for pair in wrong):
-        return ""
+    if len(kinds) != 1:
+        return None
     ((said, expected),) = kinds
     if "" in {said, expected} or said == expected:
-        return ""
-    mend = "`convert=` makes numbers of a CSV file's labels" if expected == "text" else "decode the answers"
-    return f"the labels are {expected} and the answers {said}, and some would be right as numbers; {mend}"
+        return None
+    return Unlike(said, expected, sum(_same_number(*pair) for pair in wrong))
 
 
 def _kind(value: Any) -> str:

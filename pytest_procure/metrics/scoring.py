@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from pytest_procure.backends.protocol import Passing
 from pytest_procure.datasets import DatasetSlice, Scorer
 from pytest_procure.datasets.judge import Judge
-from pytest_procure.datasets.scorers import accuracy, unlike
+from pytest_procure.datasets.scorers import Unlike, accuracy, unlike
 from pytest_procure.driver.board import printable
 from pytest_procure.driver.log import RequestLog, StageLog, Status
 from pytest_procure.driver.pull import Run
@@ -35,17 +35,25 @@ UNSCORED = "unscored"
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """`values`: `(samples,)` in [0, 1]; how many answers could not be scored, and why the first could not."""
+    """Scores of a run, and what could not be scored.
+
+    `values`: `(samples,)` in [0, 1], of which so many were `answered`. `unscored` of these could not be
+    scored; `why` the first could not. `error`: none could, nor the reference itself. `unlike`: none is right,
+    and all are of another kind than their references.
+    """
 
     values: NDArray[np.float64]
+    answered: int = 0
     unscored: int = 0
     why: str = ""
+    error: DataError | None = None
+    unlike: Unlike | None = None
 
 
 def score(logs: tuple[RequestLog, ...], chosen: DatasetSlice, scorer: Scorer) -> Scored:
     """Score every sample; a request without a good answer scores 0, and so does one that cannot be scored.
 
-    Raises `DataError` where that is the suite's fault.
+    Raises `DataError` without references, and where a scorer of ours cannot read one.
     """
     if chosen.references is None:
         raise DataError(
@@ -87,24 +95,47 @@ def score_stages(logs: tuple[RequestLog, ...], chosen: DatasetSlice) -> dict[str
 
 
 def telling(
-    launches: Sequence[Run], found: Sequence[Mapping[str, Scored]], by_stage: Mapping[str, Scored]
+    launches: Sequence[Run],
+    found: Sequence[Mapping[str, Scored]],
+    by_stage: Mapping[str, Scored],
+    *,
+    whole: bool = True,
 ) -> tuple[Run, ...]:
     """Put what could not be scored into the conditions of each launch, which stand in its record.
 
     `found`: of each launch, metric -> scores; what stages gave was scored over all of them, and is told with
-    the first.
+    the first. Raises `DataError` for a scorer that could score none of at least half of the samples, nor a
+    reference; unless the launches are not the `whole` run, of which a candidate may spoil a part.
     """
     staged = {f"stage.{name}.quality": each for name, each in by_stage.items()}
-    runs = []
-    for place, (run, scored) in enumerate(zip(launches, found, strict=True)):
-        everything = {**scored, **staged} if place == 0 else scored
-        told = {
-            metric: {"answers": each.unscored, "why": each.why}
-            for metric, each in everything.items()
-            if each.unscored
-        }
-        runs.append(replace(run, conditions={**run.conditions, UNSCORED: told}) if told else run)
-    return tuple(runs)
+    told: list[dict[str, Any]] = [{} for _ in launches]
+    for metric in dict.fromkeys(name for scored in found for name in scored):
+        _tell(told, metric, [scored[metric] for scored in found], whole=whole)
+    for metric, each in staged.items():
+        _tell(told, metric, [each], whole=whole)
+    return tuple(
+        replace(run, conditions={**run.conditions, UNSCORED: told[place]}) if told[place] else run
+        for place, run in enumerate(launches)
+    )
+
+
+def _tell(told: list[dict[str, Any]], metric: str, parts: Sequence[Scored], *, whole: bool) -> None:
+    """Tell each launch what of it could not be scored; judge whose fault that is by all of them."""
+    answered = [each for each in parts if each.answered]
+    samples = sum(len(each.values) for each in parts)
+    errors = [each.error for each in answered if each.error is not None]
+    most = 2 * sum(each.unscored for each in parts) >= samples
+    if whole and errors and len(errors) == len(answered) and most:
+        raise errors[0]
+    kinds = [each.unlike for each in answered if each.unlike is not None]
+    alike = {(each.said, each.expected) for each in kinds}
+    mistaken = ""
+    if len(kinds) == len(answered) and len(alike) == 1 and (right := sum(each.right for each in kinds)):
+        mistaken = str(replace(kinds[0], right=right))
+    for place, each in enumerate(parts):
+        count, why = (each.answered, mistaken) if mistaken else (each.unscored, each.why)
+        if count:
+            told[place][metric] = {"answers": count, "why": why}
 
 
 def unscored(run: Execution) -> dict[str, tuple[int, str]]:
@@ -154,8 +185,8 @@ class _Tally:
         self._chosen = chosen
         self._tried = 0
         self._unscored = 0
-        self._why = ""
-        self._wrong: list[tuple[Any, Any]] | None = []  # answers with their references; None: one was right
+        self._wrong: list[tuple[Any, Any]] = []  # answers with their references, until one is right
+        self._right = False
         self._first: tuple[Exception, Any, int] | None = None  # what was raised first: (it, reference, item)
 
     def score(self, place: int, output: Any, reference: Any, item: int) -> None:
@@ -173,20 +204,22 @@ class _Tally:
             return
         self._values[place] = value
         if value:
-            self._wrong = None
-        elif self._wrong is not None:
+            self._right = True
+            self._wrong.clear()
+        elif not self._right:
             self._wrong.append((output, reference))
 
     def ended(self) -> Scored:
-        """Give the scores. Raises `DataError` where no answer could be scored, and no reference either."""
-        if self._first is not None:
-            error, reference, item = self._first
-            if self._tried == self._unscored and not self._takes(reference):
-                raise self._told(error, item) from error
-            return Scored(self._values, self._unscored, self._shown(error))
-        if self._wrong and self._scorer.function is accuracy and (why := unlike(self._wrong)):
-            return Scored(self._values, self._tried, why)
-        return Scored(self._values)
+        """Give the scores."""
+        if self._first is None:
+            compared = self._scorer.function is accuracy and self._wrong
+            return Scored(self._values, self._tried, unlike=unlike(self._wrong) if compared else None)
+        error, reference, item = self._first
+        mistake = None
+        if self._tried == self._unscored and not self._takes(reference):
+            mistake = self._told(error, item)
+            mistake.__cause__ = error
+        return Scored(self._values, self._tried, self._unscored, self._shown(error), mistake)
 
     def _takes(self, reference: Any) -> bool:
         """Whether the scorer can score the reference itself, as an answer."""

@@ -78,7 +78,10 @@ def answered(answers, **more):
 
 def scored(chosen, *logs):
     (scorer,) = chosen.dataset.scorers.values()
-    return score(logs, chosen, scorer).values.tolist()
+    found = score(logs, chosen, scorer)
+    if found.error is not None:
+        raise found.error
+    return found.values.tolist()
 
 
 def test_each_answer_is_scored_against_its_own_reference():
@@ -167,6 +170,45 @@ def test_a_scorer_that_takes_the_references_and_none_of_the_answers_decides_noth
     assert "decode='argmax'" in reason
 
 
+def launches_of(function, *answers, whole=True):
+    """Put runs of these answers, by the buyer's own scorer, together."""
+    chosen = slice_of(function)
+    (scorer,) = chosen.dataset.scorers.values()
+    logs = [answered(list(each)) for each in answers]
+    found = [{scorer.metric: score((log,), chosen, scorer)} for log in logs]
+    runs = execution(*logs).launches
+    return telling(runs, found, {}, whole=whole)
+
+
+def strict(output, reference):
+    return output["label"] == reference
+
+
+def test_a_scorer_that_raises_on_every_answer_and_on_references_is_the_suites_mistake():
+    with pytest.raises(DataError, match="raised TypeError on sample 0 of the slice"):
+        launches_of(strict, [0, 1], [2, 3])
+
+
+def test_a_launch_of_which_nothing_can_be_scored_ends_no_run():
+    good, bad = launches_of(strict, [{"label": 0}, {"label": 1}], [2, 3])
+    assert "unscored" not in good.conditions
+    assert bad.conditions["unscored"]["quality.strict"]["answers"] == 2
+
+
+def test_a_part_of_a_run_of_which_nothing_can_be_scored_ends_nothing():
+    (part,) = launches_of(strict, [2, 3], whole=False)
+    assert part.conditions["unscored"]["quality.strict"]["answers"] == 2
+
+
+def test_labels_are_held_against_the_answers_of_all_launches():
+    chosen = slice_of(references=("0", "1", "2", "3"))
+    logs = [answered([7, 7]), answered([0, 1])]
+    found = [{"accuracy": score((log,), chosen, chosen.dataset.scorers["accuracy"])} for log in logs]
+    runs = telling(execution(*logs).launches, found, {})
+    assert [run.conditions["unscored"]["accuracy"]["answers"] for run in runs] == [2, 2]
+    assert "2 of them would be right as numbers" in runs[0].conditions["unscored"]["accuracy"]["why"]
+
+
 def test_failures_are_judged_though_the_few_answers_cannot_be_scored():
     status = [Status.ERROR] * 3 + [Status.OK]
     made = answered([None, None, None, np.zeros(2)], status=status)
@@ -198,14 +240,16 @@ def test_labels_left_as_text_against_answers_that_are_numbers_decide_nothing():
     run = execution(made, scores={"accuracy": found.values})
     run = replace(run, launches=telling(run.launches, [{"accuracy": found}], {}))
     reason = measure(ACCURACY, run).basis.reason
-    assert "the labels are text and the answers numbers, and some would be right as numbers" in reason
+    assert "the labels are text and the answers numbers, and 3 of them would be right as numbers" in reason
     assert "`convert=`" in reason
 
 
 def test_answers_of_another_kind_that_are_wrong_all_the_same_are_wrong():
     chosen = slice_of(references=("0", "1", "2", "3"))
     made = answered([7, 7, 7, 7])
-    assert score((made,), chosen, chosen.dataset.scorers["accuracy"]).unscored == 0
+    found = score((made,), chosen, chosen.dataset.scorers["accuracy"])
+    (run,) = telling(execution(made).launches, [{"accuracy": found}], {})
+    assert "unscored" not in run.conditions
 
 
 def test_without_references_nothing_can_be_scored():
