@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pytest_procure.datasets.classes import macro_f1, micro_f1
+from pytest_procure.datasets.scorers import unlike
 from pytest_procure.errors import DataError
 from pytest_procure.units import Quantity
 
@@ -16,6 +18,8 @@ from .failures import serial_effect
 from .measurement import Corpus, Measurement, Rows, unmeasurable
 from .metric import Metric
 
+#: Metrics that hold an answer against its label as they are.
+_COMPARING = (macro_f1, micro_f1)
 #: Groups of the delete-a-group jackknife; items, or clusters of them, are dealt to them in turn.
 GROUPS = 40
 
@@ -42,6 +46,8 @@ def corpus(what: Metric, run: Execution) -> Measurement:
     given = run.slice.references
     references = [None if given is None else given[int(item)] for item in items]
     value = _whole(function, outputs, references, name)
+    if value == 0 and function in _COMPARING and (reason := _unlike(outputs, references)):
+        return unmeasurable(what, reason)
     clusters = items if run.slice.groups is None else run.slice.groups[items]
     distinct, ranks = np.unique(clusters, return_inverse=True)
 
@@ -52,6 +58,13 @@ def corpus(what: Metric, run: Execution) -> Measurement:
     without = [over(np.flatnonzero(ranks % groups != group)) for group in range(groups)] if groups > 1 else []
     basis = Corpus(value, tuple(without), len(distinct), Rows(*serial_effect(run.failed)))
     return Measurement(what, Quantity.of(round(value, 12)), len(items), "samples", basis)
+
+
+def _unlike(outputs: list[Any], references: list[Any]) -> str:
+    """Say that answers are of another kind than the labels, throughout, and some would be right as numbers."""
+    answered = [pair for pair in zip(outputs, references, strict=True) if pair[0] is not None]
+    found = unlike(answered) if 2 * len(answered) >= len(outputs) else None
+    return str(found) if found is not None and found.right else ""
 
 
 def _whole(
