@@ -61,7 +61,7 @@ def corpus(what: Metric, run: Execution) -> Measurement:
 
 
 def _unlike(outputs: list[Any], references: list[Any]) -> str:
-    """Say that answers are of another kind than the labels, throughout, and some would be right as numbers."""
+    """Say that answers are of another kind than the labels throughout, and some right as numbers; or ""."""
     answered = [pair for pair in zip(outputs, references, strict=True) if pair[0] is not None]
     found = unlike(answered) if 2 * len(answered) >= len(outputs) else None
     return str(found) if found is not None and found.right else ""
