@@ -298,7 +298,7 @@ class Slice:
     digest = "d"
 
     def __init__(self, clusters=None):
-        self.clusters = clusters
+        self.groups = clusters
 
     def __len__(self):
         return 60
