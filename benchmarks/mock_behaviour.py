@@ -41,6 +41,7 @@ class Behaviour:
     usage_factor: float = 1.0  # reported output tokens over true ones
     cached: int = 0  # input tokens that are reported as cached
     finish: bool = True  # whether a finish_reason is given
+    cut_every: int = 0  # ... which is "length", the limit of tokens
     done: bool = True  # whether the end mark is sent
     eol: str = "\n"
     comment: bool = False  # a comment before each event
@@ -69,6 +70,7 @@ class Behaviour:
     slots: int = 0  # served side by side; the others wait in turn
     stall_at_s: float = 0.0  # from the first request on
     stall_s: float = 0.0  # nothing is read or written for so long
+    ends_after: int = 0  # the server ends for good when it is asked once more than so often
     instant: bool = False  # one prepared answer and no log: for the highest rate
     model: str = "mock"
 

@@ -13,7 +13,9 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import difflib
 import json
+import os
 import signal
 import ssl
 import time
@@ -49,6 +51,8 @@ class Server:
         self.numbers += 1
         if self.numbers == 1 and self.behaviour.stall_s:
             self.loop.call_later(self.behaviour.stall_at_s, time.sleep, self.behaviour.stall_s)
+        if 0 < self.behaviour.ends_after < self.numbers:
+            os._exit(1)
         return self.numbers
 
     def log(self) -> dict[str, Any]:
@@ -151,12 +155,20 @@ async def main(port: int, behaviour: Behaviour, certificate: str, key: str) -> N
 
 
 def parsed(told: list[str]) -> Behaviour:
-    """Read `name=value` pairs."""
+    """Read `name=value` pairs. Raises `ValueError`, in a line, for one that is none."""
     kinds = {each.name: type(each.default) for each in fields(Behaviour)}
     behaviour = Behaviour()
     for each in told:
         name, _, value = each.partition("=")
-        read = value in {"1", "true", "True"} if kinds[name] is bool else kinds[name](value)
+        if name not in kinds:
+            near = difflib.get_close_matches(name, kinds, n=1, cutoff=0)[0]
+            raise ValueError(
+                f"unknown behaviour `{name}`; the nearest is `{near}`, see benchmarks/mock_behaviour.py"
+            )
+        try:
+            read = value in {"1", "true", "True"} if kinds[name] is bool else kinds[name](value)
+        except ValueError:
+            raise ValueError(f"`{each}`; expected a number, as in `{name}=8`") from None
         behaviour = replace(behaviour, **{name: read})
     return behaviour
 
@@ -171,9 +183,13 @@ if __name__ == "__main__":
     parser.add_argument("behaviour", nargs="*", help="name=value")
     given = parser.parse_args()
     try:
+        asked = parsed(given.behaviour)
+    except ValueError as error:
+        parser.exit(2, f"{parser.prog}: {error}\n")
+    try:
         import uvloop
 
         run = uvloop.run
     except ImportError:
         run = asyncio.run
-    run(main(given.port, parsed(given.behaviour), given.certificate, given.key))
+    run(main(given.port, asked, given.certificate, given.key))

@@ -40,6 +40,12 @@ class Exchange:
         """Nanoseconds since the request was there."""
         return now() - self.record.received
 
+    @property
+    def ending(self) -> str:
+        """Why its answer ends."""
+        every = self.behaviour.cut_every
+        return "length" if every and self.record.number % every == 0 else "stop"
+
     def begin(self) -> None:
         """Serve it, or let it wait for a slot."""
         if self.behaviour.slots and self.server.in_service >= self.behaviour.slots:
@@ -144,7 +150,7 @@ class Exchange:
         if self.path.endswith("/predict"):
             return json.dumps({"predictions": [{"label": self.asked.get("input")}]}).encode()
         text = "".join(self.words())
-        choice: dict[str, Any] = {"index": 0, "finish_reason": "stop"}
+        choice: dict[str, Any] = {"index": 0, "finish_reason": self.ending}
         if "/chat/" in self.path:
             choice["message"] = {"role": "assistant", "content": text}
         else:
@@ -202,7 +208,7 @@ class Exchange:
             if first + told.tokens_per_chunk < tokens:
                 yield int(told.itl_ms * 1e6)
         self.flush(held)
-        last = [self.event({}, finish="stop")] if told.finish else []
+        last = [self.event({}, finish=self.ending)] if told.finish else []
         if told.usage in {"last", "every"}:
             ending = self.about("chat.completion.chunk") | {"choices": [], "usage": self.usage()}
             last.append(self.sse(ending))

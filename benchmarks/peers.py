@@ -3,11 +3,12 @@
     python benchmarks/peers.py --peers DIR [--only NAME] [--count N]
 
 `DIR` (or the variable `PROCURE_PEERS`) holds one virtual environment a peer, named as the peer:
-`python -m venv DIR/guidellm && DIR/guidellm/bin/pip install guidellm`. A peer that is not there is skipped
+`python -m venv DIR/guidellm && DIR/guidellm/bin/pip install guidellm`. PyPI has no MLPerf Endpoints: it is
+installed from a checkout of github.com/mlcommons/endpoints (Python 3.12). A peer that is not there is skipped
 with a sentence, and so is one that fails, with the end of what it wrote. Nothing is downloaded: the
 tokenizer is made here, one word a token.
 
-rate        answers at once, of one token: requests a second, as the peer reports them
+rate        answers at once, of one token: requests a second, as the peer reports them (vLLM streams them)
 ttft        streams of 32 tokens, TTFT 50 ms, 10 ms between tokens: mean as reported minus the log, ms
 """
 
@@ -277,7 +278,7 @@ def compare(peer: Peer, folder: Path, mock: Mock, most: int) -> None:
                     job = Job(mock.port, concurrency, count, behaviour["tokens"], streamed, Path(scratch))
                     mock.behave(**behaviour)
                     rate, ttft = asked(peer, binaries, job)
-                    records = mock.ask("GET", "/log")["records"]
+                    records = _answered(mock, count)
             except LookupError as reason:
                 print(f"{peer.name}: skipped at {concurrency}, {reason}", flush=True)
                 continue
@@ -288,6 +289,14 @@ def compare(peer: Peer, folder: Path, mock: Mock, most: int) -> None:
             elif not streamed:
                 own = [_own(each, mock, concurrency, plenty, "rate") for each in (floor_rate, our_rate)]
                 _say(peer.name, f"requests/s at {concurrency:>3}", rate, own)
+
+
+def _answered(mock: Mock, count: int) -> list[dict[str, Any]]:
+    """What the mock answered. Raises `LookupError` if that is less: some reports leave out what failed."""
+    answered = [each for each in mock.ask("GET", "/log")["records"] if each["kind"] == "ok"]
+    if len(answered) < count:
+        raise LookupError(f"{len(answered)} of {count} requests were answered")
+    return answered
 
 
 def _own(

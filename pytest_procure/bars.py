@@ -10,7 +10,7 @@ from .errors import DeclarationError, unknown
 from .metrics.comparison import Against, against
 from .metrics.goodput import Limits, goodput_of
 from .metrics.metric import Metric, metric
-from .units import Quantity, duration, quantity
+from .units import Quantity, duration, kind, quantity, units_of
 
 Sense = Literal["at least", "at most"]
 Source = Literal["declared", "asserted", "condition"]
@@ -135,13 +135,18 @@ def _limit(what: Metric, value: Any, argument: str, *, relative: bool) -> Quanti
         example = f'with its unit, as in `{argument}="{_EXAMPLES[asked]}"`'
         if asked == "number":
             example = f'as in `{argument}="99 %"`' if relative else f"as in `{argument}=0.95`"
+        expected = asked if asked in {"money", "energy"} else f"a {asked}"
+        units = "" if asked == "number" else f" (units of {units_of(asked)})"
         raise DeclarationError(
-            f"bar `{what.name}`, `{argument}={value!r}`: a {asked} was expected, {example}"
+            f"bar `{what.name}`, `{argument}={value!r}`: that is {kind(limit)}; {expected} was expected, "
+            f"{example}{units}"
         )
     if what.shares and not relative and not 0 < limit.base < 1:
+        percentage = not limit.unit and 1 < limit.base < 100
+        meant = f" (did you mean `{argument}='{limit} %'`?)" if percentage else ""
         raise DeclarationError(
             f"bar `{what.name}`, `{argument}={value!r}`: expected a share between 0 and 1, both excluded: "
-            "no number of requests can show more"
+            f"no number of requests can show more{meant}"
         )
     if asked and limit.base <= 0:
         raise DeclarationError(f"bar `{what.name}`, `{argument}={value!r}`: expected more than 0")

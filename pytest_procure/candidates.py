@@ -16,6 +16,7 @@ from decimal import Context, Decimal, localcontext
 from typing import TYPE_CHECKING, Any, Literal
 
 from .backends.protocol import Backend
+from .calling import declared, of_kind
 from .errors import DeclarationError, unknown
 from .isolation.declared import WAYS
 from .units import Quantity, duration, money
@@ -94,13 +95,14 @@ class Price(ABC):
         }
 
 
+@declared
 @dataclass(frozen=True, init=False)
 class HourlyPrice(Price):
     """A machine that is paid by the hour, busy or not.
 
     `utilisation` is the share of the declared rate that the machine serves on average over the hours paid
-    for, in (0, 1]. It has no default: a machine that idles at night
-    costs more a request, and only the buyer knows how long it idles.
+    for, in (0, 1]. It has no default: a machine that idles at night costs more a request, and only the buyer
+    knows how long it idles.
     """
 
     amount: Decimal
@@ -117,10 +119,7 @@ class HourlyPrice(Price):
         _set(self, amount=paid.number, utilisation=share)
 
     def per_request(self, rate: Decimal | float) -> Decimal:
-        """Cost of one request at `rate` requests a second, in `currency`.
-
-        It is price / (3600 x rate x utilisation).
-        """
+        """Cost of one request at `rate` a second, in `currency`: price / (3600 x rate x utilisation)."""
         served = _decimal(rate, what="the rate")
         if served <= 0:
             raise DeclarationError(f"a rate of {rate} requests a second has no cost per request")
@@ -138,6 +137,7 @@ class HourlyPrice(Price):
         return self._described("hourly", amount=f"{self.amount:f}", utilisation=f"{self.utilisation:f}")
 
 
+@declared
 @dataclass(frozen=True, init=False)
 class RequestPrice(Price):
     """An endpoint that is paid by the request."""
@@ -163,6 +163,7 @@ class RequestPrice(Price):
         return self._described("request", amount=f"{self.amount:f}")
 
 
+@declared
 @dataclass(frozen=True, init=False)
 class TokenPrice(Price):
     """An endpoint that is paid by the token: `input` and `output` are the prices of `per` tokens each.
@@ -240,6 +241,7 @@ class TokenPrice(Price):
         )
 
 
+@declared
 @dataclass(frozen=True, slots=True, init=False)
 class Candidate:
     """One offer: the pair of hardware and software that is measured, and its price.
@@ -296,6 +298,10 @@ class Candidate:
             raise DeclarationError(
                 f"`price` of candidate `{name}` is {price!r}; expected for example an HourlyPrice"
             )
+        if published is not None:
+            from .mlperf.reference import PublishedScore as Published  # noqa: PLC0415 - only who names one reads it
+
+            of_kind(published, Published, "published", of=f"candidate `{name}`", expected="a PublishedScore")
         if max_batch is not None and not _is_count(max_batch):
             raise DeclarationError(f"`max_batch` of candidate `{name}` is {max_batch!r}; expected 1 or more")
         wait = None if max_wait is None else duration(max_wait, what="max_wait")

@@ -16,6 +16,7 @@ from .datasets import Dataset, DatasetSlice
 from .decision import Policy
 from .driver.log import Status
 from .errors import DataError, DeclarationError, unknown
+from .hinting import hint
 from .measured import Measured, Operator
 from .metrics import Execution, Measurement, Metric, metric, unmeasurable
 from .metrics.cost import SCORERS
@@ -164,7 +165,7 @@ class Case:
         _, (finding,) = judge(compared[-1:], self.policy)
         told = (
             wording.sentence(finding),
-            wording.hint(finding, policy_of(finding.bar, self.policy)),
+            hint(finding, policy_of(finding.bar, self.policy)),
             wording.rule(finding, policy_of(finding.bar, self.policy)),
         )
         return [line for line in told if line]

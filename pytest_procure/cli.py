@@ -12,6 +12,7 @@ import io
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from typing import NoReturn
@@ -68,19 +69,31 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal without UTF-8 shows `?` instead of a traceback
     try:
-        status = _run(sys.argv[1:] if arguments is None else arguments)
-        sys.stdout.flush()
+        try:
+            status = _run(sys.argv[1:] if arguments is None else arguments)
+        finally:
+            sys.stdout.flush()
     except ProcureError as error:
         sys.stderr.write(printable(f"procure: {error}") + "\n")
         return 2
     except BrokenPipeError:
-        os.dup2(
-            os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno()
-        )  # nobody reads on: leave without a word
+        _discard_output()  # nobody reads on: leave without a word
         return 0
+    except OSError as error:
+        _discard_output()  # what cannot be written now is not tried again at the end
+        about = f"{error.filename}: " if error.filename else "the output cannot be written: "
+        with suppress(OSError):
+            sys.stderr.write(printable(f"procure: {about}{error.strerror or error}") + "\n")
+        return 2
     except KeyboardInterrupt:
         return 130
     return status
+
+
+def _discard_output() -> None:
+    """Lead what is still to be written to standard output nowhere."""
+    with suppress(OSError, ValueError):  # one that is no file needs it not
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _run(arguments: Sequence[str]) -> int:

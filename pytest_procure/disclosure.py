@@ -7,6 +7,7 @@ provider    told: one that did not start, or nodes that it left to the CPU
 batch       told: the model takes one size of batch, and another was declared
 threads     told: another number, or more than there are processors for
 runtime     told: another name or version
+model       told: answers of an endpoint name another than was asked for
 """
 
 from __future__ import annotations
@@ -31,6 +32,8 @@ _PROCESSOR = re.compile(
 #: The models of NVIDIA's GPUs, as offers and their driver write them.
 _MODEL = re.compile(r"(?<![A-Za-z0-9])(G?[ABHL]\d{1,3}[GS]?|V100|T4|(?<=RTX )\w+)(?![A-Za-z0-9])")
 _CPU_PROVIDER = "CPUExecutionProvider"
+#: What a server adds to the name of a model that it was asked for: a date, a version, a form of file.
+_VERSION = re.compile(r"(?:[-@:._ ]+(?:v?\d+|latest|main|gguf))*")
 _NAMED = re.compile(r"\s*([A-Za-z][\w.-]*?)[ =-]+v?(\d[\w.]*)\s*")
 
 
@@ -77,6 +80,28 @@ def deviations(
             _threads(stated, seen, processors),
         ]
     return [each for each in found if each is not None]
+
+
+def answered_by(conditions: Mapping[str, Any]) -> Deviation | None:
+    """Compare the model that an endpoint was asked for with those that its answers name, in one run.
+
+    A name that begins with the one asked for, and goes on with a date or version, is no other model.
+    """
+    asked = str(conditions.get("model_asked") or "")
+    named = [str(name) for name in _mapping(conditions, "answers_say").get("model", ())]
+    if not asked or all(_is_of(name, asked) for name in named):
+        return None
+    listed = " and ".join(f"`{name}`" for name in named)
+    return Deviation("model", asked, f"answers of {listed}", invalidates=False)
+
+
+def _is_of(named: str, asked: str) -> bool:
+    """Whether a model that an answer names is the one that was asked for."""
+    named, asked = named.lower(), asked.lower()
+    if ("/" in named) != ("/" in asked):  # one of them names its owner or folder
+        named, asked = named.rpartition("/")[2], asked.rpartition("/")[2]
+    asked = asked.removesuffix("latest").rstrip("-:@")
+    return named.startswith(asked) and _VERSION.fullmatch(named[len(asked) :]) is not None
 
 
 def refuse_deviating(candidate: Candidate, told: Mapping[str, Any]) -> None:

@@ -12,7 +12,9 @@ ProcureError                 one sentence: what was wrong, where, what was expec
 from __future__ import annotations
 
 import difflib
+import errno
 from collections.abc import Iterable
+from pathlib import Path
 
 
 class ProcureError(Exception):
@@ -54,3 +56,30 @@ def unknown(kind: str, name: str, known: Iterable[str]) -> str:
     hint = f"; did you mean `{near[0]}`?" if near else "."
     listed = ", ".join(names) if names else "none"
     return f"unknown {kind} `{name}`{hint} Known: {listed}"
+
+
+_SPACE = "free some space there, or name another folder"
+_RIGHT = "let this user write there, or name another folder"
+_GONE = "something else removed or replaced the folder meanwhile; leave it alone, and run again"
+_REMEDIES = {
+    errno.ENOSPC: _SPACE,
+    errno.EDQUOT: _SPACE,
+    errno.EFBIG: "raise the limit on the size of a file (`ulimit -f`), or ask for fewer requests",
+    errno.EACCES: _RIGHT,
+    errno.EPERM: _RIGHT,
+    errno.EROFS: _RIGHT,
+    errno.ENOENT: _GONE,
+    errno.ENOTDIR: _GONE,
+    errno.EEXIST: _GONE,
+}
+
+
+def unwritten(what: str, error: OSError, where: Path) -> EvidenceError:
+    """Say that `what` cannot be written to the folder `where`, why, and what to do.
+
+    >>> str(unwritten("the key", OSError(errno.EFBIG, "File too large"), Path("out"))).partition(";")[0]
+    'the key cannot be written: File too large, in out'
+    """
+    why = error.strerror or str(error) or type(error).__name__
+    remedy = _REMEDIES.get(error.errno or 0, "see that the folder can be written, and run again")
+    return EvidenceError(f"{what} cannot be written: {why}, in {where}; {remedy}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from .errors import EvidenceError
+from .errors import unwritten
 from .evidence import pack
 from .evidence.record import Record
 from .evidence.session_file import SessionFile
@@ -41,4 +41,4 @@ def write(  # noqa: PLR0913 - what a session knows, and how it was asked
             with Path(step).open("ab") as summary:
                 summary.write(files["summary.md"] + b"\n")
         except OSError as error:
-            raise EvidenceError(f"{_STEP_SUMMARY} {step} cannot be written: {error.strerror}") from error
+            raise unwritten(f"the summary of {_STEP_SUMMARY}", error, Path(step)) from error

@@ -10,7 +10,7 @@ import pytest
 from _pytest.runner import runtestprotocol
 
 from . import stopping
-from ._keys import trial_key
+from ._keys import session_key, trial_key
 from .asserts import after
 from .cases import check_labels
 from .datasets import Dataset
@@ -76,7 +76,16 @@ class Planner:
 
         reporter = self._config.pluginmanager.get_plugin("terminalreporter")
         width = getattr(getattr(reporter, "_tw", None), "fullwidth", 100)
-        self._lines = lines(self._plans, int(session.exitstatus), width=int(width))
+        self._lines = lines(self._plans, int(session.exitstatus), width=int(width), why=self._why_none())
+
+    def _why_none(self) -> str:
+        """Say why no test stands for a requirement, where none does."""
+        ours = self._config.stash.get(session_key, None)
+        if ours is None:
+            return "no test takes the `procure` fixture"
+        if ours.gate.deselected:
+            return "the command deselects those that there are"
+        return "no test that takes our fixtures takes `procure`"
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Say what is planned."""

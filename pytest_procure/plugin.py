@@ -6,7 +6,7 @@ from collections.abc import Generator, Sequence
 
 import pytest
 
-from . import hookspecs
+from . import hookspecs, misnamed
 from ._keys import session_key, session_of, trial_key
 from .errors import ProcureError
 from .fixtures import (  # the plugin's module is where pytest looks for fixtures
@@ -19,7 +19,7 @@ from .fixtures import (  # the plugin's module is where pytest looks for fixture
     gpu,
     procure,
 )
-from .receiver import Receiver
+from .receiver import OFFERED, Receiver, offered
 
 __all__ = [
     "_procure_offer",
@@ -69,6 +69,11 @@ _INI = {
 def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
     """Declare the hooks that suites implement."""
     pluginmanager.add_hookspecs(hookspecs)
+
+
+def pytest_plugin_registered(manager: pytest.PytestPluginManager) -> None:
+    """Keep a hook that is spelt nearly like ours from ending the session before we can say so."""
+    misnamed.spare(manager)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -126,6 +131,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """Register marks, and where results come together; with `--procure-report` see that it may be written."""
     for mark in _MARKS:
         config.addinivalue_line("markers", mark)
+    misnamed.refuse(config.pluginmanager)
     if hasattr(config, "workerinput"):
         return  # a worker of pytest-xdist: it measures, and its controller reports
     if config.getoption("procure_plan") or config.getoption("procure_pilot") is not None:
@@ -182,8 +188,14 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.hookimpl(tryfirst=True)  # before `-k` and its like: a deselected requirement is still a requirement
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Check marks and register requirements."""
-    if session := config.stash.get(session_key, None):
+    """Check marks and register requirements; the conftests of folders below were read by now."""
+    output = getattr(config, "workeroutput", None)  # of a worker of pytest-xdist
+    if output is not None:
+        output[OFFERED] = offered(config)
+    problems = misnamed.problems(config.pluginmanager)
+    session = session_of(config) if problems else config.stash.get(session_key, None)
+    if session is not None:
+        session.problems[:0] = problems
         session.register(items)
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from . import threads
 from .backends import Backend, LoadedBackend
+from .backends.protocol import Reachable
 from .errors import DeclarationError, ProcureError, ProvisionError
 from .isolation.declared import HERE, Isolation
 from .redaction import redacted
@@ -62,6 +63,11 @@ class Provisioned:
     def releases_gil(self) -> bool:
         """Whether several threads can be served side by side."""
         return self.loaded.releases_gil
+
+    def reach(self) -> None:
+        """See that it is there, where that can be seen. Raises `ProvisionError`."""
+        if isinstance(self.loaded, Reachable):
+            self.loaded.reach()
 
     def predict(self, inputs: Any) -> Sequence[Any]:
         """Answer a batch."""

@@ -15,6 +15,13 @@ from .errors import ProcureError
 #: A session that ended with these says itself what is wrong, and no requirement was looked at.
 _NOTHING_TO_SAY = (pytest.ExitCode.INTERNAL_ERROR, pytest.ExitCode.USAGE_ERROR)
 
+#: Key under which a worker of pytest-xdist tells that candidates are declared.
+OFFERED = "procure_offered"
+_UNTESTED = (
+    "procure: candidates are declared, and no requirement was tested: no test of this run takes the "
+    "`procure` fixture"
+)
+
 
 class Receiver:
     """Collects what test reports carry, concludes at the session's end, and says so on the terminal."""
@@ -24,6 +31,7 @@ class Receiver:
         self._failed: set[str] = set()
         self._broken: set[str] = set()  # failed otherwise than by a bar
         self._crashed: set[str] = set()  # a worker process died in them
+        self._offered = False  # as workers tell
         self._skipped: set[str] = set()  # files skipped as a whole, with all the requirements in them
         self._register = Path(tempfile.gettempdir()) / f"procure-register-{uuid.uuid4().hex}.json"
 
@@ -88,20 +96,40 @@ class Receiver:
         ours.gate.stopped = str(session.shouldfail or session.shouldstop or "")
         ours.gate.left_out = _left_out(self._config)
         ours.gate.not_bars |= self._broken
-        session.exitstatus = ours.finish(int(exitstatus))
+        from .ending import finish  # noqa: PLC0415 - nothing is reported before a session's end
 
-    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        session.exitstatus = finish(ours, int(exitstatus))
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any) -> None:
+        """Learn from a worker of pytest-xdist whether conftests that only it has read declare candidates."""
+        self._offered = self._offered or getattr(node, "workeroutput", {}).get(OFFERED, False)
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter, exitstatus: int) -> None:
         """Say what was decided, and why the session ends with its status."""
         ours = self._config.stash.get(session_key, None)
+        if ours is None and exitstatus not in _NOTHING_TO_SAY and not self._config.option.collectonly:
+            self._say_untested(terminalreporter)
         if ours is None or not ours.lines:
             return
-        from .report.terminal import markup  # noqa: PLC0415 - only with something to say
+        from .ending import place  # noqa: PLC0415 - only with something to say
+        from .report.terminal import markup  # noqa: PLC0415 - the same
 
         terminalreporter.section("procurement verdict", sep="=")
         for line in ours.lines:
             terminalreporter.write_line(line, **markup(line))
-        if ours.folder is not None and not ours.problems:
-            terminalreporter.write_line(f"report: {ours.folder / 'report.html'}")
+        if there := place(ours):
+            terminalreporter.write_line(there)
+
+    def _say_untested(self, reporter: pytest.TerminalReporter) -> None:
+        """Say that nothing was measured, where candidates are declared: green tests are no answer."""
+        if self._offered or offered(self._config):
+            reporter.write_line(_UNTESTED, yellow=True)
+
+
+def offered(config: pytest.Config) -> bool:
+    """Whether a conftest or plugin that was read declares candidates."""
+    return bool(config.hook.pytest_procure_candidates.get_hookimpls())
 
 
 def _left_out(config: pytest.Config) -> str:

@@ -12,6 +12,7 @@ from .metrics import Execution, Measurement, Metric, measure, metric, unmeasurab
 from .metrics.comparison import Against, against, compare
 from .metrics.goodput import Limits, goodput
 from .metrics.metric import THROUGHPUT, TOKENS
+from .metrics.quality import by_items
 from .metrics.stages import stage_names
 from .units import Quantity, duration
 
@@ -139,7 +140,8 @@ class Result(Named):
         """Measure goodput under some limits; the same object each time."""
         if limits not in self._measurements:
             measured = goodput(self.execution, limits)
-            self._measurements[limits] = replace(measured, seconds=self.execution.seconds)
+            measured = replace(measured, seconds=self.execution.seconds)
+            self._measurements[limits] = by_items(measured, self.execution) if limits.correct else measured
         return self._measurements[limits]
 
     def comparison(self, what: Metric, other: Against) -> Measurement:

@@ -72,11 +72,19 @@ class Runner:
         self._waiting = waiting  # is told when another process holds the device
         self._limits = limits
         self._journals = journals  # a journal for each run of the driver
+        self._reached: list[Provisioned] = []  # somebody was there, so from then on it is their own doing
         self._scores: dict[tuple[int, str], tuple[RequestLog, Scored]] = {}
 
     def alone_on(self, device: str) -> AbstractContextManager[None]:
         """Keep other processes of this user from measuring on the device."""
         return device_lock(device, timeout=_LOCK_SECONDS, waiting=self._waiting)
+
+    def reach(self, backend: Provisioned) -> None:
+        """See once, before anything is asked, that somebody is there. Raises `ProvisionError`."""
+        if backend not in self._reached:
+            with self.alone_on(backend.device):
+                backend.reach()
+            self._reached.append(backend)
 
     def short(self, scenario: Scenario) -> Execution:
         """Make a short run, which is judged by nobody."""
@@ -131,6 +139,8 @@ class Runner:
                     self._hold.look_at_other(other.name, other.describe(), told)
             for device in sorted({backend.device for backend in backends.values()}):
                 loaded.enter_context(self.alone_on(device))
+            for offer in references:
+                _reach_other(offer.candidate, backends[offer.candidate.name])
             scenarios = {each: served(candidates[each], marked) for each in candidates}
             runs = interleaved(backends, self._slice, scenarios, self._drive)
         for beside in sorted(set(backends) - {name}):
@@ -223,6 +233,14 @@ def usable(candidate: Candidate, backend: Provisioned) -> Provisioned:
     if backend.hung:
         raise ProvisionError(f"candidate `{candidate.name}` hung in an earlier run")
     return backend
+
+
+def _reach_other(candidate: Candidate, backend: Provisioned) -> None:
+    """See that a candidate that others are compared with is there. Raises `ProvisionError` that names it."""
+    try:
+        backend.reach()
+    except ProvisionError as error:
+        raise ProvisionError(f"candidate `{candidate.name}`: {error}") from None
 
 
 def served(candidate: Candidate, scenario: Scenario) -> Scenario:

@@ -7,22 +7,20 @@ that the controller names (the register), because a worker that dies takes every
 from __future__ import annotations
 
 import json
-import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from . import outputs
 from ._keys import trial_key
 from .decision import Policy
 from .errors import DeclarationError, ProcureError, unknown
-from .evidence.partial import KILLED, settle
+from .evidence.partial import KILLED
 from .evidence.parts import Requirement
-from .evidence.session_file import record_of
 from .exits import stand_guard
 from .gate import Expected, Gate
 from .held import Held
@@ -42,7 +40,6 @@ from .marks import (
 from .settings import policy_alone
 from .stated import now, session_file
 from .suite import Offer, Source, Suite, day_problems
-from .telemetry.environment import environment
 from .telemetry.nvml import gpus
 from .thresholds import limits
 from .transport import keep
@@ -218,7 +215,7 @@ class Session:
         told = [f"procure: {problem}" for problem in dict.fromkeys(self.problems)][:_SHOWN_PROBLEMS]
         if self.register_file is None:
             raise pytest.UsageError(*told)
-        Path(self.register_file).write_text(json.dumps({"problems": told}), encoding="utf-8")
+        self._register({"problems": told})
         items.clear()
 
     def _declare(self, item: pytest.Item, offer: Offer | None, selected: Sequence[str] | None) -> None:
@@ -305,12 +302,25 @@ class Session:
                 "deselected": sorted(self.gate.deselected),
                 "held": self.held.told(),
             }
+            self._register(told)
+
+    def _register(self, told: dict[str, Any]) -> None:
+        """Write the register whole; a worker that cannot leaves one that cannot be read, which is told."""
+        assert self.register_file is not None, "only a worker has a register"
+        with suppress(OSError):
             Path(self.register_file).write_text(json.dumps(told), encoding="utf-8")
 
     def read_register(self, path: Path) -> None:
         """On the controller: learn what the workers expect, or refuse. They all collect the same."""
-        told = json.loads(path.read_text(encoding="utf-8"))
-        path.unlink()
+        try:
+            told = json.loads(path.read_text(encoding="utf-8"))
+            path.unlink()
+        except (OSError, ValueError):
+            self.problems.append(
+                f"procure: what the worker processes expect could not be written to {path.parent}; free some "
+                "space there, or set TMPDIR to another folder"
+            )
+            return
         self.problems += told.get("problems", ())
         self.gate.expect((Expected(**each) for each in told.get("expected", ())), told.get("candidates", {}))
         self.gate.published.update(told.get("published", {}))
@@ -329,33 +339,6 @@ class Session:
         """Write down what is known before the first test. Raises `EvidenceError`."""
         if self.keeper is not None:
             self.keeper.begin(session_file(self, KILLED), self.held.files)
-
-    def finish(self, status: int) -> int:
-        """Conclude, write what was asked for, and give the exit status."""
-        self.held.expect_all(self.gate, self.config.getoption("procure_candidate"))
-        if self.keeper is not None:
-            self.gate.notes += [each.said for each in settle(self.keeper.folder)]
-        file = session_file(self, status)
-        found = environment(self.config.rootpath)
-        record = record_of(file, self.gate.results.values(), found, right=self.gate.right)
-        outcome = record["outcome"]
-        from .report.terminal import lines  # noqa: PLC0415 - nothing is reported before a session's end
-
-        if self.folder is not None:
-            try:
-                with_pdf = bool(self.config.getoption("procure_pdf"))
-                outputs.write(
-                    self.folder, file, record, self.held.files, with_pdf=with_pdf, environ=os.environ
-                )
-            except ProcureError as error:
-                outcome["exit_status"] = outcome["exit_status"] or 1
-                outcome["reasons"].append(str(error))
-        self.lines = lines(record, width=self._width())
-        return outcome["exit_status"]
-
-    def _width(self) -> int:
-        reporter = self.config.pluginmanager.get_plugin("terminalreporter")
-        return int(getattr(getattr(reporter, "_tw", None), "fullwidth", 100))
 
 
 def _own_dataset() -> Dataset:

@@ -36,7 +36,9 @@ def sustained(run: Execution, answered: Measurement, policy: Policy) -> Finding:
     finding = find(bar, answered, policy)
     audits = [launch.audit for launch in run.launches]
     # With all the time that other programs took from it given back, would it have kept up?
-    taken = min(1.0, max((audit.run_delay_share or 0.0 for audit in audits), default=0.0))
+    taken = max((audit.taken for audit in audits), default=0.0)
+    if any(audit.is_broken for audit in audits):
+        taken = 1.0  # of what a lost part of the harness would have asked, nobody knows
     if not finding.decision.accept:
         share = answered.estimate
         hopeless = share is not None and float(share.number) < SUSTAINED_SHARE * (1.0 - taken)

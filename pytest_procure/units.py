@@ -10,7 +10,8 @@ import re
 from dataclasses import dataclass
 from decimal import ROUND_HALF_EVEN, Decimal, InvalidOperation
 
-from .errors import DeclarationError, unknown
+from . import spellings
+from .errors import DeclarationError
 
 Number = int | float | str | Decimal
 
@@ -39,12 +40,19 @@ _UNITS: dict[str, tuple[str, Decimal]] = {
     "GiB": ("size", Decimal(1024**3)),
 }
 _ALIASES = {"µs": "us", "μs": "us", "sec": "s", "/s": "1/s", "qps": "1/s", "req/s": "requests/s"}
+#: unit as it may be written -> dimension
+_ACCEPTED = {unit: dimension for unit, (dimension, _) in _UNITS.items()}
+_ACCEPTED |= {alias: _ACCEPTED[unit] for alias, unit in _ALIASES.items()}
+#: Units of ours in capitals are no currencies.
+_NO_CURRENCIES = {unit.upper() for unit in _ACCEPTED} - {unit for unit in _ACCEPTED if unit.isupper()}
 
 #: Decimals beyond which no number is written out, however near to its bar it lies.
 _FINEST = 15
 
 #: ISO 4217 codes of what offers are usually priced in; any other three capitals are taken as a currency too.
 _CURRENCY = re.compile(r"[A-Z]{3}")
+#: What people put into numbers, and Python does not read.
+_SEPARATORS = (",", "_", "'")
 _QUANTITY = re.compile(r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*(.*?)\s*")
 
 
@@ -52,10 +60,17 @@ def dimension_of(unit: str) -> str:
     """Return `duration`, `number`, `rate` ... or `money in XYZ`; `DeclarationError` for an unknown unit."""
     if unit in _UNITS:
         return _UNITS[unit][0]
-    if _CURRENCY.fullmatch(unit):
+    if _CURRENCY.fullmatch(unit) and unit not in _NO_CURRENCIES:
         return f"money in {unit}"
-    known = [name for name in _UNITS if name] + ["USD", "EUR"]
-    raise DeclarationError(unknown("unit", unit, known))
+    near = spellings.nearest(unit, _ACCEPTED)
+    near = _ALIASES.get(near, near)
+    hint, dimension = (f"; did you mean `{near}`?", _ACCEPTED.get(near, "money")) if near else (".", "")
+    raise DeclarationError(f"unknown unit `{unit}`{hint} Units of {units_of(dimension)}")
+
+
+def units_of(dimension: str) -> str:
+    """List the units of a dimension as they are written, or of all where it is none: `time: ns, us, ...`."""
+    return spellings.listed(_ACCEPTED, dimension)
 
 
 @dataclass(frozen=True, slots=True, order=False)
@@ -92,6 +107,11 @@ class Quantity:
         match = _QUANTITY.fullmatch(text)
         if match is None:
             raise DeclarationError(f"`{text}` is no quantity; expected a number and a unit, as in `80 ms`")
+        if match[2][:1] in _SEPARATORS and match[2]:
+            raise DeclarationError(
+                f"`{text}` is no quantity; write the number with a point and without separators, as in "
+                "`1000.5 ms`"
+            )
         return cls.of(match[1], match[2])
 
     @property
@@ -155,6 +175,16 @@ def quantity(value: Quantity | Number, unit: str = "") -> Quantity:
     return Quantity.of(value, unit)
 
 
+def kind(value: Quantity) -> str:
+    """Say what a quantity is: `a number without a unit`, `money in USD`, `a duration`."""
+    if not value.unit:
+        return "a number without a unit"
+    if value.unit == "%":
+        return "a share"
+    of = value.dimension
+    return of if of in {"power", "energy"} or of.startswith("money") else f"a {of}"
+
+
 def duration(value: Quantity | Number, *, what: str) -> Quantity:
     """Read a duration; `what` names the argument in the error, for example ``duration="60 s"``."""
     try:
@@ -162,8 +192,10 @@ def duration(value: Quantity | Number, *, what: str) -> Quantity:
     except DeclarationError as error:
         raise DeclarationError(f"`{what}={value!r}`: {error}") from None
     if read.dimension != "duration":
+        is_other = "" if read.dimension == "number" else f": that is {kind(read)}"
         raise DeclarationError(
-            f"`{what}={value!r}` has no unit of time; expected for example `{what}='60 s'`"
+            f"`{what}={value!r}` has no unit of time{is_other}; expected for example `{what}='60 s'` (units "
+            f"of {units_of('duration')})"
         )
     return read
 
@@ -197,7 +229,8 @@ def money(text: str) -> Quantity:
     """Read an amount with its currency, as in `money("0.0002 USD")`."""
     amount = Quantity.parse(text)
     if not amount.dimension.startswith("money"):
-        raise DeclarationError(f"`{text}` names no currency; expected for example `0.0002 USD`")
+        is_other = f": that is {kind(amount)}" if amount.unit else ""
+        raise DeclarationError(f"`{text}` names no currency{is_other}; expected for example `0.0002 USD`")
     return amount
 
 

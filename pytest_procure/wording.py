@@ -1,4 +1,4 @@
-"""A finding in words: what was found, the rule that was applied, and what would decide it."""
+"""A finding in words: what was found, and the rule that was applied."""
 
 from __future__ import annotations
 
@@ -6,10 +6,8 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
 from fractions import Fraction
 from functools import singledispatch
 
-from . import stats
 from .bars import Bar
 from .decision import Policy
-from .errors import DomainError
 from .metrics.measurement import (
     Anytime,
     Carried,
@@ -31,10 +29,6 @@ from .metrics.measurement import (
 from .metrics.metric import GPU_MEMORY, Metric
 from .units import Quantity, exactly, readable
 from .verdict import Finding, Verdict
-
-#: Chance that the run which the hint names decides, if the offer is as good as it looked.
-_POWER = 0.9
-_MOST_REQUESTS = 100_000_000
 
 
 def asked_for(bar: Bar) -> str:
@@ -255,76 +249,6 @@ def _(_basis: Interval, finding: Finding) -> str:
     if finding.measurement.metric == GPU_MEMORY:
         return "all that was in use, of which the candidate's own part is not known,"
     return f"{_end_that_decides(finding)} end of the interval that the test gave"
-
-
-def hint(finding: Finding, policy: Policy) -> str:  # noqa: PLR0911 - one return a basis
-    """Say what would decide an undecided bar; nothing for a decided one."""
-    if finding.verdict is not Verdict.INCONCLUSIVE:
-        return ""
-    basis = finding.measurement.basis
-    match basis:
-        case Share(clusters=int(clusters)) if clusters < policy.min_clusters:
-            return f"A newly sealed run over {policy.min_clusters} clusters or more could decide."
-        case Share(total=total, n=n) | Goodput(share=Share(total=total, n=n)):
-            needed = _requests(total / n, finding.bar.limit.base, finding.bar.sense == "at least", policy)
-            unit = finding.measurement.n_unit
-        case Latencies(values=values, q=q):
-            within = float((values <= finding.bar.limit.ns).mean())
-            needed = _requests(within, q, finding.bar.sense == "at most", policy)
-            unit = finding.measurement.n_unit
-        case Means(minimum=minimum, of=of) if len(basis.values) < minimum:
-            return f"A newly sealed run of {minimum} {of} could decide."
-        case Interval() if finding.measurement.metric == GPU_MEMORY:
-            return (
-                "What is in use may be another's in part; a newly sealed run on a GPU of its own, in no "
-                "container and without another candidate beside it, could decide."
-            )
-        case Confirmed(launches=launches, minimum=minimum, unshown="") if launches < minimum:
-            return f"A newly sealed search with `launches={minimum}` could decide."
-        case _:
-            return ""
-    if needed is None:
-        return "The estimate lies on the bar: no number of requests is sure to decide."
-    told = finding.decision
-    apart = finding.measurement.n / told.n_effective if told.n_effective else 1.0  # that tell as much as one
-    total_needed = round(needed * max(told.design_effect, apart))
-    if isinstance(basis, Latencies | Goodput):
-        floor = max(policy.min_under_load, round(policy.min_effective * told.design_effect))
-        total_needed = max(total_needed, floor)
-    return (
-        f"If the offer is as good as it looked, a newly sealed run of {total_needed:,} {unit} in all"
-        f"{_taking(total_needed, finding)} would decide 9 times in 10."
-    )
-
-
-def _taking(needed: int, finding: Finding) -> str:
-    """Say how long a run of that size takes at the pace of this one."""
-    measured = finding.measurement
-    if not measured.seconds or not measured.n:
-        return ""
-    seconds = Quantity.of(round(measured.seconds / measured.n * needed, 3), "s")
-    return f", about {readable(seconds)} at this pace,"
-
-
-def _requests(share: float, bar: Decimal, at_least: bool, policy: Policy) -> int | None:  # noqa: FBT001 - the bar's sense
-    """Requests that decide at the estimated share; None where the estimate is too close to the bar."""
-    limit = float(bar)
-    if not at_least:
-        share, limit = 1.0 - share, 1.0 - limit
-    if share == limit:
-        return None
-    try:
-        if share > limit:
-            plan = stats.plan_share(
-                limit, share, consumer_risk=policy.consumer_risk, producer_risk=1 - _POWER
-            )
-        else:  # to show that it is below is to show that the failures are above
-            plan = stats.plan_share(
-                1 - limit, 1 - share, consumer_risk=policy.rejection_risk, producer_risk=1 - _POWER
-            )
-    except DomainError:
-        return None
-    return plan.n if plan.n <= _MOST_REQUESTS else None
 
 
 def _risk(chance: float) -> str:

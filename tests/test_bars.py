@@ -144,3 +144,21 @@ def test_a_percentile_is_designed_by_the_share_within_its_limit(design):
 def test_what_is_no_value_is_told_in_one_sentence(value):
     with pytest.raises(DeclarationError):
         declare_bar("accuracy", at_least=value)
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        (("latency.p95", "at_most", "2 USD"), "that is money in USD; a duration was expected"),
+        (("latency.p95", "at_most", 80), "that is a number without a unit; a duration was expected"),
+        (("cost_per_request", "at_most", "5 ms"), "that is a duration; money was expected"),
+        (("energy_per_request", "at_most", "3 s"), "(units of energy: J, Wh, kWh)"),
+        (("accuracy", "at_least", 92), "(did you mean `at_least='92 %'`?)"),
+        (("accuracy", "at_least", "92 ms"), "that is a duration; a number was expected"),
+    ],
+)
+def test_a_bar_in_another_unit_says_what_it_is_and_what_was_expected(asked, said):
+    metric, argument, value = asked
+    with pytest.raises(DeclarationError) as raised:
+        declare_bar(metric, **{argument: value})
+    assert said in str(raised.value)

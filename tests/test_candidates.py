@@ -130,7 +130,7 @@ def test_utilisation_is_a_share_above_nothing(utilisation):
 
 
 def test_utilisation_has_to_be_stated():
-    with pytest.raises(TypeError):
+    with pytest.raises(DeclarationError, match="it needs `utilisation`"):
         HourlyPrice("3.60 USD")
 
 

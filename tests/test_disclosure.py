@@ -1,7 +1,7 @@
 import pytest
 
 from pytest_procure import Candidate
-from pytest_procure.disclosure import deviations, notes_of, refuse_deviating
+from pytest_procure.disclosure import answered_by, deviations, notes_of, refuse_deviating
 from pytest_procure.errors import ProvisionError
 
 
@@ -145,3 +145,40 @@ def test_notes_name_their_candidate():
         "Candidate `a`: it ran code.",
         "Candidate `a`: precision: ....",
     ]
+
+
+def named(asked, *answered):
+    return answered_by({"model_asked": asked, "answers_say": {"model": list(answered)}})
+
+
+def test_another_model_in_the_answers_than_was_asked_for_is_told_and_invalidates_nothing():
+    found = named("gpt-x", "mock")
+    assert found.sentence == "model: declared `gpt-x`, observed answers of `mock`"
+    assert not found.invalidates
+    assert named("gpt-4o", "gpt-4o-mini").observed == "answers of `gpt-4o-mini`"
+    assert named("a", "a", "b").observed == "answers of `a` and `b`"
+    assert named("acme/m-2", "else/m-2") is not None
+
+
+@pytest.mark.parametrize(
+    ("asked", "answered"),
+    [
+        ("gpt-4o", "gpt-4o"),
+        ("gpt-4o", "gpt-4o-2024-08-06"),
+        ("gpt-4", "gpt-4-0613"),
+        ("GPT-4o", "gpt-4o"),
+        ("mistral-large-latest", "mistral-large-2411"),
+        ("llama3", "llama3:latest"),
+        ("openai/gpt-4o", "gpt-4o-2024-08-06"),
+        ("m", "/models/m.gguf"),
+        ("acme/m", "acme/m@main"),
+    ],
+)
+def test_a_dated_or_versioned_name_of_the_same_model_is_no_deviation(asked, answered):
+    assert named(asked, answered) is None
+
+
+def test_answers_that_name_no_model_contradict_nothing():
+    assert named("gpt-x") is None
+    assert answered_by({"model_asked": "gpt-x"}) is None
+    assert answered_by({}) is None

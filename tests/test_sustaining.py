@@ -35,13 +35,14 @@ QUEUEING = replace(CALM, backlog=100, waiting_first_third=10.0, waiting_last_thi
 SURE, PERHAPS = Load(2.0, 0.05, 19), Load(1.1, 0.08, 19)
 
 
-def launch(seen, *, run_delay=0.0, is_capped=False):
+def launch(seen, *, taken=0.0, is_capped=False, is_broken=False):
     audit = SimpleNamespace(
         candidate=seen,
         backlog_grew=seen.backlog_grew(3.0),
         is_capped=is_capped,
         never_settled=seen.never_settled,
-        run_delay_share=run_delay,
+        taken=taken,
+        is_broken=is_broken,
     )
     return SimpleNamespace(audit=audit)
 
@@ -109,4 +110,10 @@ def test_each_launch_is_one_more_chance_to_look_bad():
 
 @pytest.mark.parametrize(("delay", "expected"), [(0.1, Verdict.REJECT), (0.5, Verdict.INVALID)])
 def test_a_late_harness_is_to_blame_only_as_far_as_the_time_it_took_would_help(delay, expected):
-    assert verdict(found(launch(replace(QUEUEING, load=SURE), run_delay=delay)), late=True) is expected
+    assert verdict(found(launch(replace(QUEUEING, load=SURE), taken=delay)), late=True) is expected
+
+
+@pytest.mark.parametrize(("lost", "expected"), [(False, Verdict.REJECT), (True, Verdict.INVALID)])
+def test_what_a_lost_part_of_the_harness_did_not_ask_stands_against_nobody(lost, expected):
+    finding = found(launch(replace(QUEUEING, load=SURE), is_broken=lost), answered=0.4)
+    assert verdict(finding, late=True) is expected

@@ -252,3 +252,57 @@ def test_no_measured_share_reads_on_the_other_side_of_its_bar(share, bar, roundi
 
 def test_a_duration_is_told_beside_a_bar_of_another_unit():
     assert readable(Quantity.of(80_000_400, "ns"), beside=ms(80)) == "80.0004 ms"
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        ("50 millis", "ms"),
+        ("8 sek", "s"),
+        ("3 Sec", "s"),
+        ("80 MS", "ms"),
+        ("3 hours", "h"),
+        ("95 percent", "%"),
+        ("3 gb", "GB"),
+        ("40 rps", "requests/s"),
+        ("3 KWH", "kWh"),
+        ("5 usd", "USD"),
+        ("5 $", "USD"),
+        ("5 Euro", "EUR"),
+        ("80 mss", "ms"),
+    ],
+)
+def test_a_unit_by_another_name_comes_with_the_one_that_is_meant(text, meant):
+    with pytest.raises(DeclarationError) as raised:
+        Quantity.parse(text)
+    said, listed = str(raised.value).split(" Units of ")
+    assert said == f"unknown unit `{text.split()[1]}`; did you mean `{meant}`?"
+    assert meant in listed
+
+
+def test_an_unknown_unit_comes_with_the_accepted_spellings_of_what_is_meant():
+    with pytest.raises(DeclarationError, match=r"Units of time: ns, us, ms, s, min, h, µs, sec$"):
+        Quantity.parse("50 millis")
+
+
+def test_a_unit_that_is_near_to_none_comes_with_all():
+    with pytest.raises(
+        DeclarationError, match=r"unknown unit `furlongs`\. Units of time: .*; money: USD, EUR"
+    ):
+        Quantity.parse("3 furlongs")
+
+
+@pytest.mark.parametrize("currency", ["GBP", "USD", "UDS", "JPY", "XBT"])
+def test_any_three_capitals_that_are_no_unit_are_a_currency(currency):
+    assert dimension_of(currency) == f"money in {currency}"
+
+
+@pytest.mark.parametrize("text", ["80,5 ms", "1,000 ms", "1_000 ms", "1'000 ms"])
+def test_a_number_with_separators_is_told_as_such(text):
+    with pytest.raises(DeclarationError, match="write the number with a point and without separators"):
+        Quantity.parse(text)
+
+
+def test_a_time_in_another_unit_says_what_it_is():
+    with pytest.raises(DeclarationError, match=r"has no unit of time: that is money in USD; expected .*60 s"):
+        duration("2 USD", what="timeout")

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from pytest_procure.calling import declared
 from pytest_procure.errors import DeclarationError, ProvisionError
 from pytest_procure.redaction import without_secret_options
 from pytest_procure.units import Quantity, duration
@@ -31,6 +32,7 @@ _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SECRET = re.compile(r"(?i)(api[-_]?key|token(?!s|iz)|secret|passw|credential)")
 
 
+@declared
 @dataclass(frozen=True, slots=True)
 class Command:
     """Declares an executable that answers lines of JSON, kept running from load to close.
@@ -133,7 +135,11 @@ class LoadedCommand:
 
 def checked_arguments(listed: Sequence[str], *, what: str) -> None:
     """Refuse what is no program with its arguments, and secrets among them. Raises `DeclarationError`."""
-    if isinstance(listed, str) or not listed or not all(isinstance(each, str) for each in listed):
+    if (
+        not isinstance(listed, (list, tuple))
+        or not listed
+        or not all(isinstance(each, str) for each in listed)
+    ):
         raise DeclarationError(f"`{what}({listed!r})`; expected a list, as in ['./vendor', '--serve']")
     for each in listed:
         if _SECRET.search(each):

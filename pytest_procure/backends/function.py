@@ -10,9 +10,11 @@ from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import Any, cast
 
+from pytest_procure.calling import declared
 from pytest_procure.errors import DeclarationError
 
 
+@declared
 @dataclass(frozen=True, slots=True)
 class Function:
     """Declares a callable that answers a batch: it takes b inputs and gives b outputs in the same order.

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from pytest_procure.calling import declared, of_kind
 from pytest_procure.errors import DataError, DeclarationError
 
 from .endpoints.loaded import LoadedHttp, checked_sending
@@ -27,6 +28,7 @@ from .endpoints.target import (
 from .openai import certificates, need_extra
 
 
+@declared
 @dataclass(frozen=True, slots=True)
 class HttpJson:
     """Declares an endpoint that a POST to `url` asks, with JSON in both directions.
@@ -61,6 +63,8 @@ class HttpJson:
             raise DeclarationError(
                 f"`template` of {what} has no {SAMPLE!r}, so all requests would be the same"
             )
+        of_kind(self.output, (tuple, list), "output", of=what, expected="names and places, as in ['text', 0]")
+        of_kind(self.headers, Mapping, "headers", of=what, expected="a mapping of fields to their values")
         if not all(isinstance(step, (str, int)) and not isinstance(step, bool) for step in self.output):
             raise DeclarationError(f"`output={self.output!r}` of {what}; expected names and places")
         refuse_literal_keys(self.template, what=f"`template` of {what}")

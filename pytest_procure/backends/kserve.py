@@ -16,6 +16,7 @@ from urllib.parse import quote
 
 import numpy as np
 
+from pytest_procure.calling import declared, of_kind
 from pytest_procure.errors import DataError, DeclarationError, ProvisionError, unknown
 
 from .decode import Decode, decoder, decoder_name
@@ -43,6 +44,7 @@ _WIDEST = 10**12  # stands for any length of a dimension when the room for a req
 _WHAT = "a KServeV2"
 
 
+@declared
 @dataclass(frozen=True, slots=True)
 class KServeV2:
     """Declares `model` at a server (`http://host:8000`) of KServe's V2 protocol.
@@ -82,6 +84,7 @@ class KServeV2:
             raise DeclarationError(f"`model={self.model!r}` of {_WHAT}; expected the model's name")
         if not isinstance(self.version, str):
             raise DeclarationError(f"`version={self.version!r}` of {_WHAT}; expected a text, as in '3'")
+        of_kind(self.headers, Mapping, "headers", of=_WHAT, expected="a mapping of fields to their values")
         if self.binary not in {True, False, None}:
             raise DeclarationError(f"`binary={self.binary!r}` of {_WHAT}; expected True, False or None")
         decoder(self.decode)

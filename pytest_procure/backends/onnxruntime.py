@@ -9,10 +9,12 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
+from types import NoneType
 from typing import Any, Literal
 
 import numpy as np
 
+from pytest_procure.calling import declared, of_kind
 from pytest_procure.errors import DeclarationError, ProvisionError, unknown
 
 from .decode import Decode, decoder, decoder_name
@@ -48,6 +50,7 @@ _DISTRIBUTIONS = (
 )
 
 
+@declared
 @dataclass(frozen=True, slots=True)
 class OnnxRuntime:
     """Declares an ONNX model that runs in this process.
@@ -87,6 +90,14 @@ class OnnxRuntime:
             raise DeclarationError(
                 f"`providers={self.providers!r}` of `{self.path}`; expected a list of names, as in ['{CPU}']"
             )
+        of_kind(
+            self.inputs,
+            (Mapping, NoneType),
+            "inputs",
+            of="an OnnxRuntime",
+            expected="names by the model's own",
+        )
+        of_kind(self.sha256, (str, NoneType), "sha256", of="an OnnxRuntime", expected="64 hexadecimal digits")
         if not isinstance(self.io_binding, bool):
             raise DeclarationError(f"`io_binding={self.io_binding!r}` of `{self.path}` is no True or False")
         check(self.providers)

@@ -8,6 +8,7 @@ from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
+from pytest_procure.calling import declared, of_kind
 from pytest_procure.errors import DataError, DeclarationError, ProvisionError, unknown
 
 from . import chat
@@ -29,6 +30,7 @@ _PATHS = {"chat": "/chat/completions", "completions": "/completions", "embedding
 _SET_BY_US = ("model", "messages", "prompt", "input", "stream", "stream_options")
 
 
+@declared
 @dataclass(frozen=True, slots=True)
 class OpenAIEndpoint:
     """Declares an endpoint at `url` (`https://host/v1`) that serves `model`.
@@ -70,6 +72,10 @@ class OpenAIEndpoint:
             raise DeclarationError(unknown("kind of OpenAIEndpoint", str(self.kind), _PATHS))
         if not isinstance(self.model, str) or not self.model:
             raise DeclarationError(f"`model={self.model!r}` of {what}; expected the model's name")
+        of_kind(self.stream, bool, "stream", of=what, expected="True or False")
+        of_kind(self.options, Mapping, "options", of=what, expected="a mapping, as in {'temperature': 0}")
+        of_kind(self.headers, Mapping, "headers", of=what, expected="a mapping of fields to their values")
+        of_kind(self.ca_file, (str, Path), "ca_file", of=what, expected="the path of a file")
         for name in _SET_BY_US:
             if name in self.options:
                 raise DeclarationError(

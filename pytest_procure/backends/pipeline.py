@@ -16,12 +16,13 @@ from typing import Any
 
 import numpy as np
 
+from pytest_procure.calling import declared
 from pytest_procure.candidates import Price
 from pytest_procure.errors import DeclarationError, ProcureError, ProvisionError, unknown
 
 from .files import one_line
 from .function import Function, qualified_name
-from .protocol import Answer, Backend, LoadedBackend, Passing, StagePass
+from .protocol import Answer, Backend, LoadedBackend, Passing, Reachable, StagePass
 from .spans import no_span, spans
 
 _NAME = re.compile(r"[A-Za-z][\w-]{0,39}")
@@ -32,6 +33,7 @@ _TAKEN = frozenset({"waiting"})
 Takes = Callable[[Any, Mapping[str, Any]], Any]
 
 
+@declared
 @dataclass(frozen=True, slots=True)
 class Stage:
     """One stage: its name, and the backend or function that answers a batch.
@@ -75,6 +77,7 @@ class Stage:
         return self.backend if isinstance(self.backend, Backend) else Function(self.backend)
 
 
+@declared
 @dataclass(frozen=True, slots=True)
 class Pipeline:
     """Declares stages that answer one after the other; each is a `Stage`, or a pair of name and backend.
@@ -159,6 +162,15 @@ class LoadedPipeline:
     def releases_gil(self) -> bool:
         """Whether every stage does."""
         return all(loaded.releases_gil for _, loaded in self._stages)
+
+    def reach(self) -> None:
+        """See that each stage is there. Raises `ProvisionError` that names the stage."""
+        for stage, loaded in self._stages:
+            if isinstance(loaded, Reachable):
+                try:
+                    loaded.reach()
+                except ProvisionError as error:
+                    raise ProvisionError(f"stage `{stage.name}`: {error}") from None
 
     def predict(self, inputs: Any) -> list[Answer]:
         """Answer a batch, stage after stage. What fails in a stage goes no further and tells why."""

@@ -131,6 +131,15 @@ class LoadedEndpoint(LoadedBackend, Protocol):
 
 
 @runtime_checkable
+class Reachable(Protocol):
+    """A loaded backend of which it can be seen, before it is asked anything, whether it is there."""
+
+    def reach(self) -> None:
+        """Raise `ProvisionError` where nobody is there to be asked: a server that is down, another's port."""
+        ...
+
+
+@runtime_checkable
 class Backend(Protocol):
     """The declaration of a backend."""
 

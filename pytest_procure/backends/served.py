@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, ClassVar, cast
 from urllib.parse import urlsplit
 
+from pytest_procure.calling import declared
 from pytest_procure.errors import DeclarationError, ProvisionError
 from pytest_procure.isolation.endings import Ending
 from pytest_procure.redaction import without_secret_options
@@ -23,7 +24,7 @@ from .command import checked_arguments, checked_names, program_file
 from .endpoints.target import OPEN_PORT, Target, is_own
 from .files import file_record, model_file
 from .process import environment_of, secrets_of
-from .protocol import Backend, LoadedEndpoint, Sending
+from .protocol import Backend, LoadedEndpoint, Reachable, Sending
 from .server import Ready, Server
 from .server_log import ServerLog
 
@@ -32,6 +33,7 @@ _VERSION_S = 60.0
 _NAMED_SECRET = re.compile(r"(?i)(key|token|secret|passw|credential)")
 
 
+@declared
 @dataclass(frozen=True, slots=True)
 class Served:
     """Declares a server: `command` starts it, and `endpoint` asks it.
@@ -173,6 +175,11 @@ class LoadedServed:
             if ending is None:
                 raise
             raise RuntimeError(ending.sentence) from None
+
+    def reach(self) -> None:
+        """See that the server speaks what its URL says. One that has ended is started anew by a run."""
+        if isinstance(self._endpoint, Reachable) and self._server.ending() is None:
+            self._endpoint.reach()
 
     def begin(self) -> None:
         """Begin a run: start the server anew if it has ended. Raises `ProvisionError` where that fails."""

@@ -13,10 +13,12 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
+from types import NoneType
 from typing import Any
 
 import numpy as np
 
+from pytest_procure.calling import declared, of_kind
 from pytest_procure.errors import DeclarationError, ProvisionError, unknown
 
 from .decode import Decode, decoder, decoder_name
@@ -32,6 +34,7 @@ _MODES = ("default", "reduce-overhead", "max-autotune")
 _GRAPHS, _GRAPHS_IN_THREADS = _MODES[1:], (2, 13)
 
 
+@declared
 @dataclass(frozen=True, slots=True)
 class TorchModule:
     """Declares a PyTorch module that runs in this process, without gradients.
@@ -79,6 +82,8 @@ class TorchModule:
             raise DeclarationError("`sha256=` of a TorchModule is of its file, and there is none")
         if self.threads is not None and (not isinstance(self.threads, int) or self.threads < 1):
             raise DeclarationError(f"`threads={self.threads!r}` of a TorchModule; expected 1 or more")
+        of_kind(self.device, str, "device", of="a TorchModule", expected="text, as in 'cuda:0'")
+        of_kind(self.sha256, (str, NoneType), "sha256", of="a TorchModule", expected="64 hexadecimal digits")
         decoder(self.decode)
 
     def load(self, base: Path) -> LoadedTorchModule:

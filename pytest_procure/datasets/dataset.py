@@ -9,6 +9,7 @@ from typing import Any, Self, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
+from pytest_procure.calling import declaring
 from pytest_procure.candidates import checked_name, checked_text
 from pytest_procure.errors import DataError, DeclarationError
 
@@ -54,6 +55,7 @@ class Dataset(Loading):
     show_samples: bool = True
 
     @classmethod
+    @declaring
     def from_arrays(  # noqa: PLR0913 - keywords only, one for each column and each thing a dataset states
         cls,
         name: str,
@@ -117,6 +119,7 @@ class Dataset(Loading):
         )
 
     @classmethod
+    @declaring
     def from_records(  # noqa: PLR0913 - keywords only, one for each column
         cls,
         name: str,
@@ -176,6 +179,7 @@ class Dataset(Loading):
         """Count samples."""
         return len(self.inputs)
 
+    @declaring
     def slice(
         self,
         *,

@@ -15,6 +15,7 @@ from typing import Any
 
 from pytest_procure.backends.function import Function, qualified_name
 from pytest_procure.backends.protocol import Answer, Backend, LoadedBackend
+from pytest_procure.calling import declaring
 from pytest_procure.errors import DataError, DeclarationError
 from pytest_procure.redaction import redacted, redacted_data
 
@@ -46,6 +47,7 @@ def yes_or_no(said: str) -> bool | None:
     return {"yes": True, "no": False}.get(first)
 
 
+@declaring
 def llm_judge(
     endpoint: Any,
     prompt: Prompt,

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self, TypedDict, Unpack
 
+from pytest_procure.calling import declaring
 from pytest_procure.errors import DataError, DeclarationError
 
 from . import array_files, arrow_files, images, records
@@ -54,6 +55,7 @@ class Loading:
     __slots__ = ()
 
     @classmethod
+    @declaring
     def from_jsonl(  # noqa: PLR0913 - keywords only, one for each column
         cls,
         name: str,
@@ -82,6 +84,7 @@ class Loading:
         return cls._of_columns(name, _staged(found, stages), stated)
 
     @classmethod
+    @declaring
     def from_csv(  # noqa: PLR0913 - the same
         cls,
         name: str,
@@ -108,6 +111,7 @@ class Loading:
         return cls._of_columns(name, _staged(found, stages), stated)
 
     @classmethod
+    @declaring
     def from_parquet(  # noqa: PLR0913 - the same
         cls,
         name: str,
@@ -128,6 +132,7 @@ class Loading:
         return cls._of_columns(name, _staged(arrow_files.parquet(located(path), wanted), stages), stated)
 
     @classmethod
+    @declaring
     def from_saved(  # noqa: PLR0913 - the same
         cls,
         name: str,
@@ -149,6 +154,7 @@ class Loading:
         return cls._of_columns(name, _staged(found, stages), stated)
 
     @classmethod
+    @declaring
     def from_npy(
         cls, name: str, *, inputs: str | Path, references: str | Path | None = None, **stated: Unpack[Beside]
     ) -> Self:
@@ -162,6 +168,7 @@ class Loading:
         return cls._of_columns(name, found, stated)
 
     @classmethod
+    @declaring
     def from_npz(  # noqa: PLR0913 - keywords only, one for each column
         cls,
         name: str,
@@ -180,6 +187,7 @@ class Loading:
         return cls._of_columns(name, {column: arrays[array] for column, array in asked.items()}, stated)
 
     @classmethod
+    @declaring
     def from_images(  # noqa: PLR0913 - keywords only, one for each column
         cls,
         name: str,
@@ -214,6 +222,7 @@ class Loading:
         return cls._of_columns(name, {"inputs": images.Images(files, form), **found}, stated)
 
     @classmethod
+    @declaring
     def from_function(
         cls, name: str, make: Callable[[int], Any], count: int, **columns: Unpack[Stating]
     ) -> Self:

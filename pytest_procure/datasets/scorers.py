@@ -155,6 +155,15 @@ _CORPUS: dict[str, CorpusMetric] = {
 }
 
 
+#: Names that bars and results give to what is measured already, whole or as the first word of one.
+_MEASURED = frozenset({
+    "accuracy", "alive", "capacity", "corpus", "cost", "cost_per_accepted", "cost_per_correct",
+    "cost_per_request", "energy", "energy_per_request", "error_rate", "errors", "goodput", "gpu_memory_peak",
+    "itl", "latency", "own", "quality", "stage", "sustained_rate", "throughput", "tokens_per_second", "tpot",
+    "ttft",
+})  # fmt: skip
+
+
 def scorers(declared: Declared | Mapping[str, Declared]) -> dict[str, Scorer]:
     """Read what an author may write for `scorer=`: metric -> scorer.
 
@@ -172,7 +181,7 @@ def scorers(declared: Declared | Mapping[str, Declared]) -> dict[str, Scorer]:
 
 def scorer_of(declared: Declared, metric: str) -> Scorer:
     """Read one scorer, a name or a function, under the name of a metric. Raises `DeclarationError`."""
-    found = _scorer(declared, "stage")  # a function needs no name of its own here
+    found = _scorer(declared, "of_a_stage")  # a function needs no name of its own here
     return Scorer(metric, found.function, found.graded)
 
 
@@ -204,8 +213,8 @@ def _scorer(declared: Declared, name: str | None) -> Scorer:
         if declared not in _NAMED:
             raise DeclarationError(unknown("scorer", declared, _NAMED))
         function = _NAMED[declared]
-        plain = name in {None, declared}
-        metric = "accuracy" if plain and declared == "accuracy" else f"quality.{_checked(name or declared)}"
+        plain = name in {None, declared} and declared == "accuracy"
+        metric = "accuracy" if plain else f"quality.{_checked(name or declared)}"
     elif callable(declared):
         function = declared
         metric = f"quality.{_checked(name if name is not None else getattr(declared, '__name__', None))}"
@@ -221,6 +230,11 @@ def _checked(name: object) -> str:
         shown = "this scorer has no name" if name is None else f"`{name}` cannot name a metric"
         raise DeclarationError(
             f"{shown}; expected a named function, or a mapping as in scorer={{'exact': ...}}"
+        )
+    if name in _MEASURED:
+        raise DeclarationError(
+            f"a scorer or corpus metric named `{name}` would be taken for what is measured under that name "
+            f"already; rename it, as in scorer={{'own_{name}': ...}}"
         )
     return name
 

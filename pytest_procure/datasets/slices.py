@@ -122,6 +122,11 @@ class DatasetSlice:
             for name, labels in sorted(self.dataset.stages.items())
         }
 
+    @property
+    def most(self) -> int:
+        """How many samples the dataset has."""
+        return len(self.dataset)
+
     def describe(self) -> dict[str, Any]:
         """What was asked, as plain JSON data."""
         data = self.dataset

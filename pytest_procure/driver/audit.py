@@ -23,6 +23,9 @@ from .seen import Seen, seen
 FOREIGN_CPU_SHARE = 0.05
 #: Answered out of offered: below it the candidate did not carry the declared rate.
 KEPT_UP = 0.999
+#: A spell in which nothing was sent is one from this length on. They are a fault where together they last for
+#: more than a hundredth of the run, which a p95 or p99 would show, and longer than a short run's noise.
+_SPELL_NS, _STILL, _LEAST_STILL_NS = 20_000_000, 0.01, 250_000_000
 #: Starting the workers and looking after them takes the driver's own thread about 1 ms.
 _LEAST_CPU_NS = 10_000_000
 _NEVER = np.iinfo(np.int64).max
@@ -60,6 +63,7 @@ class Audit:
     arrivals_sent: Arrivals | None  # as they reached a free worker
     candidate: Seen
     limits: Limits
+    stalled_ns: int = 0  # in which the harness stood still, in spells of 20 ms or more
     gpus: tuple[GpuSeen, ...] = ()  # that the candidate's device names, where a driver tells of them
     gpus_unseen: str = ""  # why one that it names was not looked at
 
@@ -67,6 +71,7 @@ class Audit:
         """Tell the harness's own faults, each with its mend. `tightest_bar_ns`: the least latency bar."""
         told = [
             self._late(self.limits.lag_ns(tightest_bar_ns)),
+            self._still(self.send_lag_max_ns, self.limits.lag_ns(tightest_bar_ns)),
             self._starved(),
             self._crowded(),
             self._collected(),
@@ -75,6 +80,16 @@ class Audit:
             *self._irregular(),
         ]
         return tuple(sentence for sentence in told if sentence)
+
+    @property
+    def taken(self) -> float:
+        """The share of the run in which nothing was asked because other programs ran, as far as is known."""
+        return min(1.0, max(self.run_delay_share or 0.0, self.stalled_ns / max(1, self.window_ns)))
+
+    @property
+    def is_broken(self) -> bool:
+        """Whether a part of the harness was lost, so that nothing follows from what is missing."""
+        return False
 
     @property
     def clock_stepped(self) -> bool:
@@ -143,6 +158,16 @@ class Audit:
         return (
             f"while a worker was free, 1 query in 100 was sent {in_ms(self.send_lag_p99_ns)} late or "
             f"more (allowed: {in_ms(allowed)}); run on a machine with nothing else to do"
+        )
+
+    def _still(self, longest_ns: int | None, allowed: int) -> str:
+        """Tell of spells in which nothing was sent: few sends are late then, and much of the traffic is."""
+        is_much = self.stalled_ns > max(_STILL * self.window_ns, _LEAST_STILL_NS)
+        if not is_much or longest_ns is None or longest_ns <= allowed:
+            return ""
+        return (
+            f"the harness stood still for {in_ms(self.stalled_ns)} of the run, {in_ms(longest_ns)} at the "
+            "most, and what was due then came late; run on a machine that does not stop its programs"
         )
 
     def _starved(self) -> str:
@@ -252,6 +277,7 @@ def audit(  # noqa: PLR0913 - what was read on both sides of the window, and by 
         arrivals_sent=sent,
         candidate=seen(log, scenario),
         limits=limits,
+        stalled_ns=0 if scenario.is_in_turn else stalled_ns(lag) // scenario.workers,
     )
 
 
@@ -305,6 +331,11 @@ def _arrivals(log: RequestLog, scenario: Scenario, lag: Int64) -> tuple[Arrivals
 
 def _share(ns: int | None, window: int) -> float | None:
     return None if ns is None else ns / window
+
+
+def stalled_ns(late: Int64) -> int:
+    """Sum up how late a harness was where it was so late that it stood still: ns, of `(n,)` ns."""
+    return int(late.sum(where=late >= _SPELL_NS))
 
 
 def quantile(values: Int64, share: float) -> int | None:

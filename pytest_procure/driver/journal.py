@@ -19,13 +19,14 @@ as queries become due (-1 before).
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from pytest_procure.errors import EvidenceError
+from pytest_procure.errors import EvidenceError, unwritten
 
 from .log import Int64
 
@@ -56,12 +57,15 @@ class Journal:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             with self.path.open("wb") as file:
                 file.write(head.ljust(_HEAD - 1) + b"\n")
-                for part in (columns, order, planned):
-                    part.astype("<i8").tofile(file)
+                for part in (columns, order, planned):  # `tofile` would not say why it cannot
+                    file.write(np.ascontiguousarray(part, "<i8").view(np.uint8).data)
             mapped = np.memmap(self.path, "<i8", "r+", _HEAD)
             mapped.flush()
         except OSError as error:
-            raise EvidenceError(f"the journal {self.path.name} cannot be made: {error.strerror}") from error
+            with suppress(OSError):
+                self.path.unlink(missing_ok=True)  # half a journal would be told as a run that was under way
+                self.path.parent.rmdir()  # where nothing else is in it: no pack has an empty folder
+            raise unwritten(f"the journal {self.path.name}", error, self.path.parent) from error
         return mapped
 
 

@@ -14,15 +14,17 @@ from __future__ import annotations
 import base64
 import os
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pytest_procure.errors import EvidenceError
+from pytest_procure.errors import EvidenceError, unwritten
 
 from .manifest import OUTSIDE, read, read_bytes
 from .plain import dumps, loads
+from .whole import replace
 
 if TYPE_CHECKING:  # an extra, and it takes a tenth of a second to import
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
@@ -240,13 +242,18 @@ def generate(path: Path) -> str:
     for file in (path, other):
         if file.exists():
             raise EvidenceError(f"{file} is there already; name another file, for a key is never overwritten")
+    made: list[Path] = []
     try:
         for file, data, mode in ((path, secret, 0o600), (other, public.pem, 0o644)):
             handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+            made.append(file)
             with os.fdopen(handle, "wb") as opened:
                 opened.write(data)
     except OSError as error:
-        raise EvidenceError(f"the key {path} cannot be written: {error.strerror}") from error
+        for file in made:  # half a pair is none
+            with suppress(OSError):
+                file.unlink()
+        raise unwritten(f"the key {path.name}", error, path.parent) from error
     return public.id
 
 
@@ -285,6 +292,6 @@ def _cryptography() -> tuple[Any, Any]:
 def _put(path: Path, data: bytes) -> None:
     try:
         path.parent.mkdir(exist_ok=True)
-        path.write_bytes(data)
+        replace(path, data, 0o644)
     except OSError as error:
-        raise EvidenceError(f"{path} cannot be written: {error.strerror}") from error
+        raise unwritten(path.name, error, path.parent) from error

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pytest_procure import wording
 from pytest_procure.decision import Policy
+from pytest_procure.hinting import hint
 from pytest_procure.units import Quantity
 from pytest_procure.verdict import Finding, policy_of
 
@@ -39,7 +40,7 @@ def finding_record(finding: Finding, policy: Policy) -> FindingRecord:
         "verdict": finding.verdict.value,
         "sentence": wording.sentence(finding),
         "rule": wording.rule(finding, policy),
-        "hint": wording.hint(finding, policy),
+        "hint": hint(finding, policy),
         "source": bar.source,
         "text": bar.text,
         "where": bar.where,

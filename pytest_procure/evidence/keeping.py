@@ -9,7 +9,8 @@ from __future__ import annotations
 import hashlib
 import itertools
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from numpy.typing import NDArray
 from pytest_procure.candidates import Candidate
 from pytest_procure.datasets import DatasetSlice
 from pytest_procure.driver.journal import Journal
-from pytest_procure.errors import EvidenceError
+from pytest_procure.errors import unwritten
 from pytest_procure.metrics import Execution
 from pytest_procure.scenarios import Scenario
 
@@ -32,6 +33,7 @@ from .parts import CaseFile
 from .plain import dumps, to_plain
 from .session_file import SessionFile
 from .shown import GalleryRecord
+from .whole import new_file
 from .wires import write_wires
 
 RUNS, CASES, OUTPUTS, SLICES = "runs", "cases", "outputs", "slices"
@@ -64,6 +66,10 @@ class Keeper:
 
     def run(self, run: Execution, name: str) -> Kept:
         """Write a run's rows, its outputs, and the digests of the items asked. Raises `EvidenceError`."""
+        with _in(self.folder):
+            return self._run(run, name)
+
+    def _run(self, run: Execution, name: str) -> Kept:
         stem = _free(self.folder / RUNS, file_name(name), ".npy")
         # A dataset whose samples are withheld shows them by no answer either.
         texts = self.texts and run.slice.dataset.show_samples
@@ -111,18 +117,17 @@ class Keeper:
         """
         _write(self.folder / "session.json", session)
         for name, data in sealed.items():
-            try:
-                (self.folder / name).write_bytes(data)
-            except OSError as error:
-                raise EvidenceError(f"{name} cannot be written: {error.strerror}") from error
+            with new_file(self.folder / name, name) as opened:
+                opened.write(data)
 
     def case(self, file: CaseFile) -> None:
         """Write a case file, which ends the test's journals. Raises `EvidenceError`."""
         stem = file_name(file.asked.test)
-        _write(self.folder / CASES / f"{_free(self.folder / CASES, stem, '.json')}.json", file)
-        if file.tested:
-            for part in journals_of(self.folder, stem):
-                part.unlink()
+        with _in(self.folder):
+            _write(self.folder / CASES / f"{_free(self.folder / CASES, stem, '.json')}.json", file)
+            if file.tested:
+                for part in journals_of(self.folder, stem):
+                    part.unlink(missing_ok=True)
 
     def _slice(self, chosen: DatasetSlice) -> None:
         if chosen.digest in self._slices:
@@ -132,6 +137,20 @@ class Keeper:
         rows["item"] = np.arange(len(chosen))
         rows["sha256"] = np.frombuffer(chosen.digests.hex().encode(), "S64")
         save(self.folder / slice_file(chosen.digest), rows)
+
+
+@contextmanager
+def _in(folder: Path) -> Iterator[None]:
+    """Tell what no single file is to blame for, such as a folder that may not be looked at any more."""
+    try:
+        yield
+    except OSError as error:
+        raise unwritten("the evidence", error, folder) from error
+
+
+def case_file(test: str) -> str:
+    """Name the file of what a test judged, relative to the pack."""
+    return f"{CASES}/{file_name(test)}.json"
 
 
 def journals_of(folder: Path, stem: str = "") -> list[Path]:
@@ -147,11 +166,9 @@ def _free(folder: Path, stem: str, ending: str) -> str:
 
 
 def _write(path: Path, data: CaseFile | SessionFile) -> None:
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(dumps(to_plain(data)), encoding="ascii")
-    except OSError as error:
-        raise EvidenceError(f"{path.name} cannot be written: {error.strerror}") from error
+    told = dumps(to_plain(data)).encode("ascii")
+    with new_file(path, path.name) as opened:
+        opened.write(told)
 
 
 #: A row of a slice's file: the item's number and the digest of its input and reference.

@@ -25,7 +25,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from pytest_procure.errors import EvidenceError
+from pytest_procure.errors import EvidenceError, unwritten
 
 from .canonical import canonical
 from .private import Private
@@ -95,7 +95,7 @@ class Ledger:
         except FileNotFoundError:
             raise EvidenceError(f"{NAME} is missing beside the spec; {_RESTORE}") from None
         except OSError as error:
-            raise EvidenceError(f"{NAME} cannot be written: {error.strerror}") from error
+            raise unwritten(NAME, error, self.path.parent) from error
         return Chain((*chain.entries, entry), (*chain.digests, head))
 
     def _settle_folder(self) -> None:

@@ -40,6 +40,7 @@ from pytest_procure.metrics import Execution
 from pytest_procure.metrics.stages import stage_names
 
 from .outputs import Outputs
+from .whole import new_file
 
 Rows = NDArray[Any]
 
@@ -120,13 +121,9 @@ def save(path: Path, rows: Rows) -> str:
     data = np.ascontiguousarray(rows).view(np.uint8).data
     digest = hashlib.sha256(head)
     digest.update(data)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("wb") as file:
-            file.write(head)
-            file.write(data)
-    except OSError as error:
-        raise EvidenceError(f"the request log {path.name} cannot be written: {error.strerror}") from error
+    with new_file(path, f"the request log {path.name}") as file:
+        file.write(head)
+        file.write(data)
     return digest.hexdigest()
 
 

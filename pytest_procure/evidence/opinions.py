@@ -9,9 +9,10 @@ from pathlib import Path
 import numpy as np
 
 from pytest_procure.driver.log import Status
-from pytest_procure.errors import EvidenceError
 from pytest_procure.metrics import Execution
 from pytest_procure.redaction import redacted
+
+from .whole import new_file
 
 _REDACTED = "[redacted]"
 
@@ -43,9 +44,5 @@ def write_opinions(path: Path, run: Execution, redact: re.Pattern[str] | None) -
                     }
                 )
         row += len(log.samples)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("w", encoding="ascii") as file:
-            file.writelines(json.dumps(line, sort_keys=True) + "\n" for line in lines)
-    except OSError as error:
-        raise EvidenceError(f"the opinions {path.name} cannot be written: {error.strerror}") from error
+    with new_file(path, f"the opinions {path.name}") as file:
+        file.writelines(f"{json.dumps(line, sort_keys=True)}\n".encode("ascii") for line in lines)

@@ -20,8 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pytest_procure.datasets.digests import canonical
-from pytest_procure.errors import EvidenceError
 from pytest_procure.redaction import without_keys
+
+from .whole import new_file
 
 _TEXT, _JSON = b"text\0", b"json\0"
 #: Outputs longer than this are known by their digest alone.
@@ -61,14 +62,10 @@ class Outputs:
         if not self.keep or not (self._texts or self._others):
             return False
         told = itertools.chain(self._texts.items(), ((text, digest) for digest, text in self._others.items()))
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with path.open("w", encoding="ascii") as file:
-                file.writelines(
-                    self._line(text, digest) for text, digest in told if len(text) <= LONGEST_TEXT
-                )
-        except OSError as error:
-            raise EvidenceError(f"the outputs {path.name} cannot be written: {error.strerror}") from error
+        with new_file(path, f"the outputs {path.name}") as file:
+            file.writelines(
+                self._line(text, digest).encode("ascii") for text, digest in told if len(text) <= LONGEST_TEXT
+            )
         return True
 
     def _line(self, text: str, digest: bytes) -> str:

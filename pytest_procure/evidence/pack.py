@@ -25,21 +25,25 @@ import json
 import re
 import shutil
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
-from pytest_procure.errors import EvidenceError
+from pytest_procure.errors import EvidenceError, unwritten
 
 from .crate import crate
-from .keeping import CASES, OUTPUTS, RUNS, SLICES
+from .keeping import CASES, OUTPUTS, RUNS, SLICES, case_file
 from .manifest import MANIFEST, manifest
 from .plain import dumps, to_plain
 from .record import FORMAT, Record
 from .session_file import SESSION_FORMAT, SessionFile
+from .whole import replace
 
 SESSION, ENVIRONMENT, VERDICT, REPORT = "session.json", "environment.json", "verdict.json", "report.html"
 SPEC, LEDGER = "spec.json", "ledger.jsonl"
 SUMMARY, TABLE, PDF = "summary.md", "findings.csv", "report.pdf"
 CRATE, ATTESTATIONS = "ro-crate-metadata.json", "attestations"
+
+_READABLE = 0o644
 
 #: What a report of ours consists of. Nothing else is ever removed.
 _FILES = (REPORT, SUMMARY, TABLE, PDF, VERDICT, SESSION, SPEC, LEDGER, ENVIRONMENT, CRATE, MANIFEST)
@@ -81,7 +85,7 @@ def prepare(folder: Path) -> None:
             if (folder / name).is_dir():
                 shutil.rmtree(folder / name)
     except OSError as error:
-        raise EvidenceError(f"the report folder {folder} cannot be made: {error.strerror}") from error
+        raise unwritten(f"the report folder {folder.name}", error, folder.parent) from error
 
 
 def _is_report(folder: Path) -> bool:
@@ -112,11 +116,13 @@ def _is_ours(path: Path, form: str) -> bool:
 def write(folder: Path, session: SessionFile, record: Record, files: Mapping[str, bytes]) -> None:
     """Write what a session ends with, the files made from its record, and the manifest.
 
-    Raises `EvidenceError` when something cannot be written.
+    Raises `EvidenceError` when something cannot be written, or when what tests have written is not there
+    any more; then nothing stays of what was made from the record, for half a report would be read as one.
     """
     try:
+        _check_kept(folder, session, record)
         folder.mkdir(parents=True, exist_ok=True)
-        put(folder / SESSION, dumps(to_plain(session)))
+        replace(folder / SESSION, dumps(to_plain(session)).encode(), _READABLE)
         put(folder / ENVIRONMENT, dumps(record["environment"]))
         for name in {SPEC, LEDGER} - files.keys():  # as they were when the session began
             (folder / name).unlink(missing_ok=True)
@@ -126,8 +132,38 @@ def write(folder: Path, session: SessionFile, record: Record, files: Mapping[str
         put(folder / CRATE, crate(folder, record))
         # Last: where it stands, all of the pack does.
         put(folder / MANIFEST, manifest(folder))
-    except OSError as error:
-        raise EvidenceError(f"the report in {folder} cannot be written: {error.strerror}") from error
+    except (EvidenceError, OSError) as error:
+        _withdraw(folder)
+        if isinstance(error, OSError):
+            raise unwritten("the report", error, folder) from error
+        raise
+
+
+def is_finished(folder: Path) -> bool:
+    """Whether all of a pack is there; not where nobody may look."""
+    try:
+        return (folder / MANIFEST).is_file()
+    except OSError:
+        return False
+
+
+def _check_kept(folder: Path, session: SessionFile, record: Record) -> None:
+    """Raise `EvidenceError` where a file is gone that a test has written: it follows from them."""
+    runs = [run for each in record["requirements"] for result in each["results"] for run in result["runs"]]
+    logs = [name for run in runs for name in (run.get("log"), run.get("cut_log")) if name]
+    wanted = [*logs, *map(case_file, session.gate.received)]
+    gone = sorted(name for name in wanted if not (folder / name).is_file())
+    if gone:
+        raise EvidenceError(
+            f"{len(gone)} file(s) that the tests wrote are not in {folder}, such as {gone[0]}: the disk "
+            "was full, or something removed them meanwhile; the report was not written; run again"
+        )
+
+
+def _withdraw(folder: Path) -> None:
+    for name in (REPORT, SUMMARY, TABLE, PDF, VERDICT, CRATE, MANIFEST):
+        with suppress(OSError):
+            (folder / name).unlink()
 
 
 def put(path: Path, text: str) -> None:

@@ -10,10 +10,11 @@ from __future__ import annotations
 import hashlib
 import os
 import secrets
-import tempfile
 from pathlib import Path
 
-from pytest_procure.errors import EvidenceError
+from pytest_procure.errors import EvidenceError, unwritten
+
+from .whole import replace
 
 FOLDER = ".procure"
 #: Holds the salt in hexadecimal where the file cannot be, as on a CI machine with a fresh checkout.
@@ -67,14 +68,9 @@ class Private:
             ignore = self._folder / ".gitignore"
             if not ignore.exists():
                 ignore.write_text("*\n", encoding="ascii")
-            descriptor, made = tempfile.mkstemp(dir=self._folder)
-            with os.fdopen(descriptor, "w", encoding="ascii") as stream:
-                stream.write(text + "\n")
-                stream.flush()
-                os.fsync(stream.fileno())
-            Path(made).replace(self._folder / name)
+            replace(self._folder / name, f"{text}\n".encode("ascii"))
         except OSError as error:
-            raise EvidenceError(f"{FOLDER}/{name} cannot be written: {error.strerror}") from error
+            raise unwritten(f"{FOLDER}/{name}", error, self._folder.parent) from error
 
 
 def fingerprint(salt: bytes) -> str:

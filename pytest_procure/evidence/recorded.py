@@ -147,6 +147,12 @@ class RecordedSlice(DatasetSlice):
         """What was recorded as clusters: the samples are not here, so nobody looks at their content."""
         return self.clusters
 
+    @property
+    def most(self) -> int:
+        """What was recorded of the dataset's size."""
+        told = self._described.get("of", 0)
+        return told if isinstance(told, int) else 0
+
     def describe(self) -> dict[str, Any]:
         """What was recorded."""
         return self._described

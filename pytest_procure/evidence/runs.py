@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pytest_procure.disclosure import answered_by
 from pytest_procure.driver.log import Status
 from pytest_procure.driver.pull import Run
 from pytest_procure.metrics import Execution
@@ -54,8 +55,7 @@ def run_record(run: Execution, *, declared: bool, faults: Sequence[str], kept: K
         "strata": _strata(run),
         "audit": _worst(run.launches).audit.as_dict(),
         "faults": list(faults),
-        "notes": [note for each in run.launches for note in each.audit.candidate_notes()]
-        + unscored_notes(run),
+        "notes": [*(note for each in run.launches for note in _notes(each)), *unscored_notes(run)],
         "stopped": run.stopped,
         "stream": stream_record(run),
     }
@@ -74,6 +74,12 @@ def run_record(run: Execution, *, declared: bool, faults: Sequence[str], kept: K
             record["cut_log"], record["cut_log_sha256"] = kept.cut
         record["wire_sha256"] = dict(kept.wires)
     return record
+
+
+def _notes(launch: Run) -> list[str]:
+    """Tell what the driver saw of the candidate, and where answers name another model than was asked for."""
+    answered = answered_by(launch.conditions)
+    return [*launch.audit.candidate_notes(), *([answered.sentence] if answered else [])]
 
 
 def _worst(launches: Sequence[Run]) -> Run:

@@ -15,15 +15,14 @@ SHA-256 of its canonical JSON (RFC 8785). It holds no date of its own: the same 
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, TypedDict, cast
 
-from pytest_procure.errors import EvidenceError
+from pytest_procure.errors import EvidenceError, unwritten
 
 from .canonical import digest
+from .whole import replace
 
 NAME = "procure-spec.json"
 FORMAT = "pytest-procure/spec"
@@ -157,15 +156,9 @@ def write(folder: Path, spec: Spec) -> Path:
     """Write a spec, whole or not at all. Raises `EvidenceError`."""
     path = folder / NAME
     try:
-        descriptor, made = tempfile.mkstemp(dir=folder, prefix=".procure-spec-")
-        with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
-            stream.write(dumps(spec))
-            stream.flush()
-            os.fsync(stream.fileno())
-        Path(made).chmod(0o644)  # it is made to be read by others
-        Path(made).replace(path)
+        replace(path, dumps(spec).encode(), 0o644)  # it is made to be read by others
     except OSError as error:
-        raise EvidenceError(f"{NAME} cannot be written: {error.strerror}") from error
+        raise unwritten(NAME, error, folder) from error
     return path
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -46,6 +47,7 @@ def stream_record(run: Execution) -> dict[str, Any]:
         ),
         "bytes": int(sum(wire.received.sum(dtype=np.int64) for wire in wires)),
         "tokens": _tokens(logs, wires),
+        "ended_by": _ended_by(run),
     }
     if not reason:
         told["curves"] = {}
@@ -58,6 +60,14 @@ def stream_record(run: Execution) -> dict[str, Any]:
             told["curves"][family] = curve(milliseconds)
         told["pauses"] = _pauses(logs, wires)
     return told
+
+
+def _ended_by(run: Execution) -> dict[str, int]:
+    """Count the answers by what the server says ended them, over all launches."""
+    counted: Counter[str] = Counter()
+    for launch in run.launches:
+        counted.update(launch.conditions.get("ended_by", {}))
+    return dict(sorted(counted.items()))
 
 
 def _pauses(logs: list[RequestLog], wires: list[Wire]) -> list[list[float]]:

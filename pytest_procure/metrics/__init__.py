@@ -13,7 +13,7 @@ from .latency import latency
 from .measurement import Measurement, unmeasurable
 from .memory import gpu_memory_peak
 from .metric import COST, Kind, Metric, metric
-from .quality import quality
+from .quality import by_items, quality
 from .scoring import Scored, score, score_stages, telling
 from .stages import is_priced_by_stage, of_stage, sum_of_stages
 from .throughput import throughput
@@ -55,4 +55,5 @@ def measure(what: Metric, run: Execution) -> Measurement:
         return replace(sum_of_stages(what, run), seconds=run.seconds)
     if what.stage:
         return replace(of_stage(what, run), seconds=run.seconds)
-    return replace(_BY_KIND[what.kind](what, run), seconds=run.seconds)
+    measured = replace(_BY_KIND[what.kind](what, run), seconds=run.seconds)
+    return by_items(measured, run) if what.kind == "quality" else measured

@@ -238,6 +238,8 @@ class Measurement:
     basis: Basis
     censored: bool = False
     seconds: float = 0.0  # that the run took; 0 where there was none
+    items: int = 0  # different samples that were scored, and
+    most: int = 0  # how many the dataset has; 0 where that has nothing to do with it
 
 
 def unmeasurable(metric: Metric, reason: str) -> Measurement:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -85,3 +87,8 @@ def share_of(
         effect, df = serial, serial_df
     clustered = distinct if distinct < len(scores) else None
     return Share(exact_sum(scores), len(scores), max(1.0, effect), df, clustered)
+
+
+def by_items(measured: Measurement, run: Execution) -> Measurement:
+    """Add how many different samples a score is of, and how many the dataset has; no run has more."""
+    return replace(measured, items=int(np.count_nonzero(np.bincount(run.items))), most=run.slice.most)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from pytest_procure.calling import declared
 from pytest_procure.evidence.record import PublishedRecord
 
 from .context import mlperf_context
@@ -13,6 +14,7 @@ from .results import load_results
 from .score import Undecided
 
 
+@declared
 @dataclass(frozen=True, slots=True)
 class PublishedScore(Undecided):
     """Where a score was published: the round, benchmark, scenario and system, and the file it stands in.

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import cast
 
 from pytest_procure.cli import Parser, printable
-from pytest_procure.errors import EvidenceError
+from pytest_procure.errors import EvidenceError, unwritten
 from pytest_procure.evidence.manifest import MANIFEST
 from pytest_procure.evidence.record import FORMAT, VERSION, Record
 from pytest_procure.evidence.schema import problems
@@ -37,7 +37,7 @@ def main(arguments: Sequence[str]) -> int:
         for name, data in files.items():
             (target / name).write_bytes(data)
     except OSError as error:
-        raise EvidenceError(f"the report in {target} cannot be written: {error.strerror}") from error
+        raise unwritten("the report", error, target) from error
     for name in files:
         sys.stdout.write(printable(str(target / name)) + "\n")
     return 0

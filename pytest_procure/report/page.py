@@ -340,7 +340,10 @@ def _conditions(results: list[ResultRecord]) -> list[Conditions]:
             same.setdefault(run["label"], []).append((result["candidate"], run))
     found = []
     for label, runs in same.items():
-        told = {name: set_facts(run["conditions"], without=("label", "scenario")) for name, run in runs}
+        told = {
+            name: set_facts(run["conditions"], without=("label", "scenario", "ended_by"))
+            for name, run in runs
+        }
         first = next(iter(told.values()))
         shared = [fact for fact in first if all(fact in facts for facts in told.values())]
         own = [

@@ -40,12 +40,15 @@ _UNKNOWN = "not known before a pilot"
 Line = tuple[str, str, str]  # what begins it, what begins its continuation, its text
 
 
-def lines(plans: Sequence[Plan], status: int, *, width: int) -> list[str]:
-    """Tell plans in lines of at most `width` columns (40 or more); equal ones of a requirement once."""
+def lines(plans: Sequence[Plan], status: int, *, width: int, why: str = "") -> list[str]:
+    """Tell plans in lines of at most `width` columns (40 or more); equal ones of a requirement once.
+
+    `why`: why there are none.
+    """
     width = max(width, _NARROWEST)
     return [
         line
-        for first, rest, text in _told(plans, status)
+        for first, rest, text in _told(plans, status, why)
         for line in wrapped(text, width, first=first, rest=rest)
     ]
 
@@ -58,9 +61,10 @@ def markup(line: str) -> dict[str, bool]:
     return {}
 
 
-def _told(plans: Sequence[Plan], status: int) -> Iterator[Line]:
+def _told(plans: Sequence[Plan], status: int, why: str) -> Iterator[Line]:
     if not plans:
-        yield "", "", "No test of this run stands for a requirement, so there is nothing to plan."
+        said = "No test of this run stands for a requirement, so there is nothing to plan"
+        yield "", "", f"{said}: {one_line(why)}." if why else f"{said}."
         return
     requirements: dict[str, list[Plan]] = {}
     for plan in plans:
@@ -232,10 +236,10 @@ def _duration(seconds: Decimal) -> str:
 def _whole(efforts: Sequence[Effort]) -> str:
     """Add up what is known."""
     requests = sum(effort.requests or 0 for effort in efforts)
-    told = [
-        words.count(requests, "requests"),
-        _duration(sum((e.seconds or Decimal(0) for e in efforts), Decimal(0))),
-    ]
+    told = [words.count(requests, "requests")]
+    times = [effort.seconds for effort in efforts if effort.seconds is not None]
+    if times:
+        told.append(_duration(sum(times, Decimal(0))))
     costs: dict[str, Decimal] = {}
     for effort in efforts:
         if effort.cost is not None:
@@ -260,12 +264,30 @@ def _guessed(plan: Plan) -> bool:
     )
 
 
+def _nothing(plans: Sequence[Plan]) -> str:
+    """Say why no bar is planned; nothing where one is."""
+    states = {row.state for plan in plans for row in plan.rows}
+    if State.DECIDES in states:
+        return ""
+    if State.NOT_PLANNED in states:
+        beside = "beside what the price alone gives, " if State.FIXED in states else ""
+        return f"{beside}of no bar is it known before a run how many requests it takes"
+    if any(plan.asserts for plan in plans):
+        stand = "all other bars stand" if states else "all bars stand"
+        return f"{stand} in asserts, of which nothing is known before a run; a mark `bar` is planned"
+    if states:
+        return "the price alone gives what every bar is about"
+    return "no bar stands in a mark, or in an assert of the test"
+
+
 def _outcome(plans: Sequence[Plan], status: int) -> str:
     failing = sum(not plan.decides for plan in plans)
     if failing:
         why = f"{failing} of {words.count(len(plans), 'plans')} cannot decide at what the marks ask for"
     elif status:
         why = "pytest itself failed"
+    elif unplanned := _nothing(plans):
+        why = f"there is nothing to plan: {unplanned}"
     else:
         why = "what the marks ask for decides every bar that is planned"
     return f"exit status {status} because {why}"

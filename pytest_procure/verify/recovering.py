@@ -10,7 +10,7 @@ from pathlib import Path
 from pytest_procure.errors import EvidenceError
 from pytest_procure.evidence import ledger as ledgers
 from pytest_procure.evidence import manifest, pack, plain
-from pytest_procure.evidence.partial import settle
+from pytest_procure.evidence.partial import KILLED, settle
 from pytest_procure.evidence.sealed import LedgerPart, SealedPart
 from pytest_procure.evidence.series import runs
 from pytest_procure.evidence.session_file import record_of
@@ -18,7 +18,10 @@ from pytest_procure.telemetry.environment import environment
 
 from .recomputing import Pack, judged
 
-MARK = "The session was killed before its end; this pack was recovered from what it left, and is partial."
+MARK = (
+    "The session was killed, or could not write its report; this pack was recovered from what it left, and "
+    "is partial."
+)
 
 
 def recover(folder: Path, *, ledger: Path | None = None) -> list[str]:
@@ -42,7 +45,8 @@ def recover(folder: Path, *, ledger: Path | None = None) -> list[str]:
     session = found.session()
     newest = max((folder / path).stat().st_mtime for path in found.paths)
     finished = datetime.fromtimestamp(newest, UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
-    session = replace(session, finished=finished, notes=(*session.notes, *told), sealed=sealed)
+    # A session that was not killed, but could not write its report, did not come to its end either.
+    session = replace(session, status=KILLED, finished=finished, notes=(*session.notes, *told), sealed=sealed)
     there = found.data(pack.ENVIRONMENT) if pack.ENVIRONMENT in found.paths else environment()
     results, right = judged(found.trials())
     failed = {result["test"] for result in results if result["verdict"] not in {"accept", "waived"}}

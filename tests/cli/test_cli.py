@@ -1,6 +1,7 @@
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -106,3 +107,15 @@ def test_version_and_printable_text(capsys):
         main(["--version"])
     assert capsys.readouterr().out.startswith("procure ")
     assert printable("Müller & Söhne 9 µs ≤") == "Müller & Söhne 9 µs ≤"
+
+
+def test_output_that_does_not_fit_on_the_disk_ends_in_one_line():
+    buffered = os.environ | {"PYTHONUNBUFFERED": ""}  # else argparse writes by itself, and asks for nothing
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            [*PROCURE, "--help"], stdout=full, stderr=subprocess.PIPE, text=True, check=False, env=buffered
+        )
+    assert (done.returncode, done.stderr) == (
+        2,
+        "procure: the output cannot be written: No space left on device\n",
+    )

@@ -275,5 +275,5 @@ def test_what_a_function_raises_is_told():
 
 
 def test_a_column_that_is_in_the_file_is_not_given_twice(base):
-    with pytest.raises(DeclarationError, match="`references` of dataset `t` is in its file"):
+    with pytest.raises(DeclarationError, match="unknown argument `references`; did you mean `reference`"):
         Dataset.from_jsonl("t", jsonl(base, RECORDS), input="text", reference="label", references=[1])

@@ -3,8 +3,9 @@ import functools
 import numpy as np
 import pytest
 
-from pytest_procure.datasets.scorers import scorers
+from pytest_procure.datasets.scorers import corpus_metrics, scorers
 from pytest_procure.errors import DataError, DeclarationError
+from pytest_procure.metrics import metric
 
 
 def overlap(output, reference) -> float:
@@ -17,6 +18,14 @@ def exact(output, reference) -> bool:
 
 def unsaid(output, reference):
     return output
+
+
+def _metrics():
+    """Name the metrics that the message about an unknown one lists, by their first words."""
+    with pytest.raises(DeclarationError) as raised:
+        metric("none such")
+    listed = str(raised.value).partition("Known: ")[2].split(", ")
+    return sorted({name.partition(".")[0] for name in listed})
 
 
 def only(declared):
@@ -103,3 +112,26 @@ def test_accuracy_is_equality(output, reference, right):
 def test_scores_of_classes_cannot_equal_a_label():
     with pytest.raises(DataError, match=r"shape \(10,\) cannot equal the label 3; .*decode='argmax'"):
         only("accuracy")(np.zeros(10), 3)
+
+
+@pytest.mark.parametrize("name", ["latency", "errors", "cost", "error_rate", "goodput", "accuracy"])
+def test_a_scorer_with_the_name_of_what_is_measured_already_is_refused(name):
+    with pytest.raises(DeclarationError, match=f"named `{name}` would be taken for what is measured under"):
+        scorers({name: exact})
+    with pytest.raises(DeclarationError, match=f"named `{name}` would be taken for what is measured under"):
+        corpus_metrics({name: exact})
+
+
+def test_a_function_with_the_name_of_a_metric_is_refused_unless_it_is_given_another():
+    def latency(output, reference):
+        return True
+
+    with pytest.raises(DeclarationError, match="rename it, as in"):
+        scorers(latency)
+    assert list(scorers({"quick": latency})) == ["quality.quick"]
+
+
+@pytest.mark.parametrize("name", _metrics())
+def test_every_metric_that_bars_know_is_measured_already(name):
+    with pytest.raises(DeclarationError, match="is measured under that name already"):
+        scorers({name: exact})

@@ -93,6 +93,24 @@ def test_lag_is_a_fault_above_one_ms_and_a_twentieth_of_the_tightest_bar(bar_ms,
     assert len(found) == faults
 
 
+def stopped_for(ms, times):
+    """A log of instant answers, of a harness that was stopped at the beginning of so many seconds."""
+    scheduled = np.arange(0, 12_000, 10)
+    started = np.where(scheduled % 1000 < ms, scheduled // 1000 * 1000 + ms, scheduled)
+    started = np.where(scheduled < 1000 * times, started, scheduled)
+    return log_of(scheduled, started, started)
+
+
+@pytest.mark.parametrize(("ms", "times", "faults"), [(600, 5, 1), (100, 2, 0), (19, 12, 0)])
+def test_a_harness_that_stood_still_for_a_while_is_at_fault_although_few_sends_were_late(ms, times, faults):
+    seen = audited(stopped_for(ms, times), replace(SERVER, qps=100), replace(LATER, monotonic_ns=12_000 * MS))
+    assert seen.send_lag_p99_ns == 0
+    assert seen.stalled_ns == (ms * times * MS if ms >= 20 else 0)
+    found = [fault for fault in seen.faults() if "stood still for" in fault]
+    assert len(found) == faults
+    assert seen.taken == pytest.approx(seen.stalled_ns / (12_000 * MS))
+
+
 def test_half_the_rate_is_the_candidates_fault_and_never_the_harnesses():
     scheduled = range(0, 1500, 50)  # 20 a second
     started = [100 * k if k < 15 else -1 for k in range(30)]  # 10 a second

@@ -48,5 +48,5 @@ def test_a_file_that_was_cut_is_no_journal(journal, cut):
 
 def test_a_journal_that_cannot_be_made_is_told_in_a_sentence(tmp_path):
     (tmp_path / "runs").write_text("a file")
-    with pytest.raises(EvidenceError, match=r"the journal x\.part cannot be made"):
+    with pytest.raises(EvidenceError, match=r"the journal x\.part cannot be written"):
         Journal(tmp_path / "runs" / "x.part", {}).open(4, ORDER, DUE)

@@ -33,7 +33,7 @@ SCENARIOS = {
     "multi_stream": {"samples_per_query": 2},
 }
 REPORT = {"cpu_ns": 1, "run_delay_ns": 0, "window_ns": 1, "lateness_ns": [1], "opened": 1, "unasked_for": 0}
-REPORT |= {"keeps": True, "resent": 0, "pinned_ns": 0}
+REPORT |= {"keeps": True, "resent": 0, "pinned_ns": 0, "short_of": []}
 
 
 class Texts:

@@ -1,7 +1,7 @@
 """An answer that was sent before its request is a guess, and none: it would have cost no time."""
 
 import socket
-import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -21,37 +21,20 @@ ANSWER = _HEAD % _LENGTH + b'"%s"' % (b"a" * (_LENGTH - 2))
 
 
 @pytest.fixture
-def run():
+def run(serving):
     """Ask requests of a server that answers the first, and then so many more at a time."""
-    listening = socket.create_server(("127.0.0.1", 0))
-
-    def serve(connection, at_once):
-        with connection:
-            try:
-                connection.recv(_READ)
-                connection.sendall(ANSWER)
-                while connection.recv(_READ):
-                    connection.sendall(ANSWER * at_once)
-            except OSError:
-                pass  # the driver has closed it
 
     def begin(at_once):
-        def accept():
-            while True:
-                try:
-                    connection, _ = listening.accept()
-                except OSError:
-                    return
-                threading.Thread(target=serve, args=(connection, at_once), daemon=True).start()
+        def serve(connection):
+            connection.recv(_READ)
+            connection.sendall(ANSWER)
+            while connection.recv(_READ):
+                connection.sendall(ANSWER * at_once)
 
-        threading.Thread(target=accept, daemon=True).start()
-        url = f"http://127.0.0.1:{listening.getsockname()[1]}/"
         scenario = Scenario.declare("closed_loop", concurrency=1, count=60, warmup=0)
-        return drive(HttpJson(url).load(Path()), Texts(60), scenario).log
+        return drive(HttpJson(serving(serve)).load(Path()), Texts(60), scenario).log
 
-    yield begin
-    listening.shutdown(socket.SHUT_RDWR)
-    listening.close()
+    return begin
 
 
 def test_a_server_that_answers_ahead_is_found_out(run):
@@ -63,6 +46,21 @@ def test_a_server_that_answers_ahead_is_found_out(run):
 def test_a_server_that_answers_what_it_was_asked_is_believed(run):
     log = run(1)
     assert log.ok.all(), log.errors
+
+
+def test_a_server_that_answers_each_request_once_more_is_found_out_at_the_latest_at_the_end(serving):
+    answer = _HEAD % 2 + b"{}"
+
+    def serve(connection):
+        while data := connection.recv(_READ):
+            for _ in range(2 * data.count(b"POST ")):
+                connection.sendall(answer)
+                time.sleep(0.001)  # the next request is on its way
+
+    scenario = Scenario.declare("closed_loop", concurrency=2, count=40, warmup=0)
+    audit = drive(HttpJson(serving(serve)).load(Path()), Texts(40), scenario).audit
+    assert audit.unasked_for == 2
+    assert "on 2 connections came bytes that no request had asked for" in audit.candidate_notes()
 
 
 class Told:

@@ -1,7 +1,6 @@
 """Endpoints that misbehave: every request ends, counted, with its reason; nothing hangs or is hidden."""
 
 import socket
-import threading
 
 import numpy as np
 import pytest
@@ -151,32 +150,19 @@ def test_all_refused_is_no_latency_of_0(mock):
 
 
 @pytest.fixture
-def server():
+def server(serving):
     """A server that sends given bytes to whoever connects, and then does nothing."""
-    listening = socket.create_server(("127.0.0.1", 0))
-    held = []
 
-    def serve(answer, *, close=False):
-        def accept():
-            while True:
-                try:
-                    connection, _ = listening.accept()
-                except OSError:
-                    return
-                connection.recv(65536)
-                connection.sendall(answer)
-                if close:
-                    connection.close()
-                else:
-                    held.append(connection)
+    def begin(answer, *, close=False):
+        def serve(connection):
+            connection.recv(65536)
+            connection.sendall(answer)
+            while not close and connection.recv(65536):
+                pass
 
-        threading.Thread(target=accept, daemon=True).start()
-        return OpenAIEndpoint(f"http://127.0.0.1:{listening.getsockname()[1]}/v1", model="m").load(None)
+        return OpenAIEndpoint(f"{serving(serve)}v1", model="m").load(None)
 
-    yield serve
-    listening.close()
-    for connection in held:
-        connection.close()
+    return begin
 
 
 def test_bytes_that_are_no_http_are_told_as_such(mock, server):
@@ -237,3 +223,11 @@ def test_a_name_that_does_not_exist_is_told_in_a_sentence(mock):
     endpoint = OpenAIEndpoint("http://nowhere.invalid/v1", model="m").load(None)
     with pytest.raises(ProvisionError, match=r"the host nowhere\.invalid cannot be found"):
         mock.run(qps=100, count=5, endpoint=endpoint)
+
+
+def test_answers_are_counted_by_what_ended_them_and_errors_are_those_of_failures(mock):
+    mock.behave(cut_every=4, error_every=5)
+    run = mock.run(qps=100, count=40, endpoint=mock.endpoint(load_processes=2))
+    assert run.conditions["ended_by"] == {"stop": 24, "length": 8}
+    assert reasons(run.log) == ["HTTP 500: the mock refuses"]
+    assert len(run.log.errors) == 8

@@ -1,7 +1,5 @@
 """Bytes around an answer's body are counted too: nothing without end is taken in, or breaks a column."""
 
-import socket
-import threading
 from pathlib import Path
 
 import pytest
@@ -20,37 +18,20 @@ BODY = b"[%s1]" % (b"1, " * 100_000)
 
 
 @pytest.fixture
-def run():
+def run(serving):
     """Ask 3 requests of a server that answers so: a beginning, and what follows it without end."""
-    listening = socket.create_server(("127.0.0.1", 0))
-
-    def serve(connection, start, more):
-        with connection:
-            try:
-                while connection.recv(1 << 16):
-                    connection.sendall(start)
-                    while more:
-                        connection.sendall(more)
-            except OSError:
-                pass  # it was cut off
 
     def begin(start, more=b""):
-        def accept():
-            while True:
-                try:
-                    connection, _ = listening.accept()
-                except OSError:
-                    return
-                threading.Thread(target=serve, args=(connection, start, more), daemon=True).start()
+        def serve(connection):
+            while connection.recv(1 << 16):
+                connection.sendall(start)
+                while more:
+                    connection.sendall(more)
 
-        threading.Thread(target=accept, daemon=True).start()
-        url = f"http://127.0.0.1:{listening.getsockname()[1]}/"
         scenario = Scenario.declare("closed_loop", concurrency=1, count=3, warmup=0)
-        return drive(HttpJson(url).load(Path()), Texts(3), scenario)
+        return drive(HttpJson(serving(serve)).load(Path()), Texts(3), scenario)
 
-    yield begin
-    listening.shutdown(socket.SHUT_RDWR)
-    listening.close()
+    return begin
 
 
 @pytest.mark.parametrize(

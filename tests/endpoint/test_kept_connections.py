@@ -3,7 +3,6 @@
 import re
 import socket
 import struct
-import threading
 import time
 from collections import Counter
 from pathlib import Path
@@ -62,74 +61,45 @@ def takes_another_says_so_and_resets(connection):
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESETS)
 
 
-@pytest.fixture
-def server():
-    """Serve connections, each by this function and then closed; give the server's address."""
-    listening = []
-
-    def begin(one):
-        def serve(connection):
-            with connection:
-                one(connection)
-
-        def accept():
-            while True:
-                try:
-                    connection, _ = open_port.accept()
-                except OSError:
-                    return
-                threading.Thread(target=serve, args=(connection,), daemon=True).start()
-
-        open_port = socket.create_server(("127.0.0.1", 0))
-        listening.append(open_port)
-        threading.Thread(target=accept, daemon=True).start()
-        return f"http://127.0.0.1:{open_port.getsockname()[1]}/"
-
-    yield begin
-    for each in listening:
-        each.shutdown(socket.SHUT_RDWR)
-        each.close()
-
-
 def run(url, warmup=0):
     scenario = Scenario.declare("closed_loop", concurrency=1, count=60, warmup=warmup)
     return drive(HttpJson(url).load(Path()), Texts(60), scenario)
 
 
-def test_a_request_that_the_server_never_took_is_sent_again_and_told(server):
-    done = run(server(closes_at_once))
+def test_a_request_that_the_server_never_took_is_sent_again_and_told(serving):
+    done = run(serving(closes_at_once))
     assert (done.log.status == Status.OK).all()
     assert done.audit.resent > 0
     assert any("had to be sent again" in note for note in done.audit.candidate_notes())
     assert not done.log.wire.retries.any()
 
 
-def test_a_server_that_keeps_no_connection_is_given_a_fresh_one_each_time(server):
-    done = run(server(closes_at_once), warmup=3)
+def test_a_server_that_keeps_no_connection_is_given_a_fresh_one_each_time(serving):
+    done = run(serving(closes_at_once), warmup=3)
     assert (done.log.status == Status.OK).all()
     assert done.audit.resent == 0
     assert done.audit.connections_opened >= 59
     assert any("each request got one of its own" in note for note in done.audit.candidate_notes())
 
 
-def test_a_request_that_the_server_took_and_did_not_answer_is_a_failure(server):
-    done = run(server(takes_another_and_closes), warmup=3)
+def test_a_request_that_the_server_took_and_did_not_answer_is_a_failure(serving):
+    done = run(serving(takes_another_and_closes), warmup=3)
     assert int((done.log.status == Status.ERROR).sum()) == 30
     assert done.audit.resent == 0
     assert done.audit.keeps_connections
 
 
 @pytest.mark.parametrize("fault", [takes_another_works_and_resets, takes_another_says_so_and_resets])
-def test_a_request_that_the_server_took_and_reset_is_a_failure(server, fault):
-    done = run(server(fault), warmup=3)
+def test_a_request_that_the_server_took_and_reset_is_a_failure(serving, fault):
+    done = run(serving(fault), warmup=3)
     assert Counter(done.log.wire.failure.tolist()) == {Failure.NONE: 30, Failure.RESET: 30}
     assert done.audit.resent == 0
     assert done.audit.keeps_connections
 
 
-def test_a_request_that_is_sent_again_has_an_id_of_its_own(server):
+def test_a_request_that_is_sent_again_has_an_id_of_its_own(serving):
     IDS.clear()
-    done = run(server(closes_at_once))
+    done = run(serving(closes_at_once))
     again = [each for each in IDS if each.endswith(b".0.again")]
     assert len(again) == done.audit.resent > 0
     assert len(set(IDS)) == len(IDS) == 60

@@ -77,5 +77,23 @@ def test_an_answer_that_breaks_its_reader_is_its_own_failure_and_the_others_are_
     settler.add(good, 1)
     settler.catch_up()
     assert settler.columns["failure"][0] == Failure.BODY
-    assert list(settler.texts) == ["the answer cannot be read: ZeroDivisionError"]
+    assert list(settler.texts) == ["the answer cannot be read: ZeroDivisionError", "stop"]
     assert settler.columns["chunks"][good[0]] == 500
+
+
+@pytest.mark.parametrize("end", [b"\r", b"\n", b":\n\n"])
+def test_a_stream_of_empty_lines_is_refused_before_it_is_read(settler, end):
+    settler.waiting.clear()
+    body = end * ((8 << 20) // len(end))
+    settler.add((0, 200, {"type": b"text/event-stream"}, [body], [0], False), len(body))
+    settler.catch_up()
+    assert settler.columns["failure"][0] == Failure.TOO_LARGE
+
+
+def test_a_stream_that_says_it_is_not_encoded_is_read(settler):
+    settler.waiting.clear()
+    body = event(" w0") + event("", "stop")
+    fields = {"type": b"text/event-stream", "encoding": b"identity"}
+    settler.add((0, 200, fields, [body], [0], False), len(body))
+    settler.catch_up()
+    assert settler.columns["good"][0] == 1

@@ -62,6 +62,7 @@ def execution(log, scenario="server", **arguments):
     return SimpleNamespace(
         scenario=Scenario.declare(scenario, **arguments),
         logs=(log,),
+        launches=(),
         requests=len(log),
         seconds=1.0,
         blocks=False,

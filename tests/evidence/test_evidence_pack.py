@@ -104,7 +104,7 @@ def test_a_file_is_refused_as_a_folder(tmp_path):
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
 def test_a_folder_that_cannot_be_made_is_told_in_a_sentence(tmp_path):
     tmp_path.chmod(0o500)
-    with pytest.raises(EvidenceError, match="cannot be made: Permission denied"):
+    with pytest.raises(EvidenceError, match="new cannot be written: Permission denied"):
         prepare(tmp_path / "new")
 
 
@@ -149,5 +149,5 @@ def test_the_manifest_names_every_other_file(tmp_path, session):
 
 def test_a_report_that_cannot_be_written_is_told_in_a_sentence(tmp_path, session):
     fill(tmp_path, out="a file")
-    with pytest.raises(EvidenceError, match=r"the report in .* cannot be written"):
+    with pytest.raises(EvidenceError, match=r"the report cannot be written: File exists, in"):
         write(tmp_path / "out", session, record_of(session, [], {}, right={}), {"report.html": b"<html>"})

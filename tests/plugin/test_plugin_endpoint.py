@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import select
 import signal
 import subprocess
@@ -344,3 +345,38 @@ def test_an_endpoint_may_be_a_stage_of_a_pipeline(suite, serve):
     assert generate["key_from"] == "MOCK_KEY"
     for path in suite.path.rglob("*"):
         assert path.suffix == ".pyc" or not path.is_file() or KEY.encode() not in path.read_bytes(), path
+
+
+def test_answers_of_another_model_than_was_asked_for_are_told_and_change_no_verdict(suite, serve):
+    ended = ask(suite, serve("model=other"), '"accuracy", at_least=0.9')
+    assert ended.status == 0, ended.text
+    (result,) = ended.results.values()
+    assert "model: declared `mock`, observed answers of `other`" in result["runs"][0]["notes"]
+    page = (ended.folder / "report.html").read_text("utf-8")
+    assert "The candidate: model: declared `mock`, observed answers of `other`" in page
+
+
+def test_answers_of_a_dated_model_are_disclosed_and_no_deviation(suite, serve):
+    ended = ask(suite, serve("model=mock-2026-08-06"), '"accuracy", at_least=0.9')
+    (result,) = ended.results.values()
+    (run,) = result["runs"]
+    assert run["conditions"]["answers_say"]["model"] == ["mock-2026-08-06"]
+    assert not [note for note in run["notes"] if note.startswith("model: ")]
+
+
+def test_how_many_answers_ended_at_their_limit_is_recorded_over_all_launches(suite, serve):
+    suite.conftest(CONFTEST.format(port=serve("cut_every=4")))
+    suite.tests("""
+        @pytest.mark.scenario("closed_loop", concurrency=2, count=40, launches=2, warmup=0)
+        @pytest.mark.bar("accuracy", at_least=0.9)
+        def test_it(procure):
+            procure.run()
+    """)
+    ended = suite.run("--procure-report")
+    (result,) = ended.results.values()
+    (run,) = result["runs"]
+    assert run["conditions"]["ended_by"] == {"stop": 30, "length": 10}
+    assert run["stream"]["ended_by"] == {"length": 20, "stop": 60}
+    page = (ended.folder / "report.html").read_text("utf-8")
+    (told,) = re.findall(r"Answers by what ended them, as the endpoint says / length</dt> <dd>(\d+)", page)
+    assert told == "20"

@@ -1,5 +1,7 @@
 """A suite that does not use the plugin does not notice that it is there."""
 
+import pytest
+
 HEAVY = ("numpy", "scipy", "jinja2", "torch", "onnxruntime")
 CONFTEST = f"""
 def pytest_sessionfinish(session):
@@ -62,3 +64,36 @@ def test_asking_for_help_leaves_an_earlier_report_where_it_is(suite):
     suite.run("--procure-report", "--help")
     suite.run("--procure-report", "--collect-only")
     assert (ended.folder / "report.html").is_file()
+
+
+UNTESTED = "procure: candidates are declared, and no requirement was tested"
+
+
+@pytest.mark.parametrize("folder", [".", "below"])
+def test_a_suite_with_candidates_that_tests_none_of_them_is_told_so(suite, folder):
+    suite.offers(good=1.0, folder=folder)
+    suite.tests("def test_one():\n    pass\n", name=f"{folder}/test_it.py")
+    ended = suite.run()
+    assert (ended.status, ended.text.count(UNTESTED)) == (0, 1)
+
+
+def test_workers_tell_that_no_candidate_was_tested(suite):
+    suite.offers(good=1.0, folder="below")
+    suite.tests("def test_one():\n    pass\n", name="below/test_it.py")
+    ended = suite.run("-p", "xdist", "-n", "1", process=True)
+    assert (ended.status, ended.text.count(UNTESTED)) == (0, 1)
+
+
+def test_a_suite_whose_candidates_are_tested_is_told_nothing_of_the_kind(suite):
+    suite.offers(good=1.0)
+    suite.tests("@pytest.mark.bar('accuracy', at_least=0.9)\ndef test_reads(procure):\n    procure.run()\n")
+    assert UNTESTED not in suite.run().text
+    assert UNTESTED not in suite.run("--collect-only").text
+
+
+def test_a_report_of_candidates_that_nothing_was_asked_of_is_an_error(suite):
+    suite.offers(good=1.0)
+    suite.tests("def test_one():\n    pass\n")
+    ended = suite.run("--procure-report")
+    assert ended.status == pytest.ExitCode.TESTS_FAILED
+    assert "no requirement was found" in ended.text

@@ -31,7 +31,7 @@ def marked(suite, *marks):
         ('bar("latency.p95", at_most=80)', "a duration was expected, with its unit"),
         ('bar("latency.p95", at_most="80 mss")', "unknown unit `mss`; did you mean `ms`?"),
         ('bar("latency.p95", at_most="0.9 USD")', "a duration was expected"),
-        ('bar("cost_per_request", at_most=0.1)', "a money was expected, with its unit"),
+        ('bar("cost_per_request", at_most=0.1)', "without a unit; money was expected, with its unit"),
         ('bar("accuracy", at_least=95)', "expected a share between 0 and 1, both excluded"),
         ('bar("accuracy", at_least=1.0)', "expected a share between 0 and 1, both excluded"),
         ('bar("accuracy", at_least=float("nan"))', "expected a finite number"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 OFFER = """
 from pytest_procure import Pipeline, Stage
 
@@ -42,3 +44,63 @@ def test_a_wrong_name_or_value_in_a_test_is_one_line(suite):
         assert f"procure: {told}" in ended.text
     assert "Error: " not in ended.text  # no traceback
     assert "During handling" not in ended.text
+
+
+@pytest.mark.parametrize(
+    ("typed", "nearest"),
+    [
+        ("pytest_procure_candidate", "pytest_procure_candidates"),
+        ("pytest_procure_dataset", "pytest_procure_datasets"),
+    ],
+)
+@pytest.mark.parametrize("folder", [".", "below"])
+@pytest.mark.parametrize("mark", ["@pytest.hookimpl(optionalhook=True)", "@pytest.hookimpl", ""])
+def test_a_hook_that_is_spelt_nearly_like_ours_is_one_line(suite, typed, nearest, folder, mark):
+    made = OFFER.replace("@pytest.hookimpl(optionalhook=True)", mark).replace(nearest, typed)
+    suite.conftest(made, folder=folder)
+    suite.tests("def test_of_another():\n    pass\n", name=f"{folder}/test_it.py")
+    assert f"unknown hook `{typed}`; did you mean `{nearest}`?" in suite.mistake()
+    assert "conftest.py:" in suite.mistake()
+
+
+def test_a_hook_spelt_nearly_like_ours_in_a_plugin_of_the_suite_is_one_line(suite, monkeypatch):
+    monkeypatch.syspath_prepend(suite.path)
+    suite.write("ours.py", "def pytest_procure_offers(config):\n    return []\n")
+    suite.tests("def test_of_another():\n    pass\n")
+    said = suite.mistake("-p", "ours")
+    assert said.startswith("ours.py:1: unknown hook `pytest_procure_offers`")
+
+
+def test_workers_tell_a_hook_spelt_nearly_like_ours_in_one_line(suite):
+    suite.conftest(OFFER.replace("procure_candidates", "procure_candidate"), folder="below")
+    suite.tests("def test_reads(procure):\n    procure.run()\n", name="below/test_it.py")
+    ended = suite.run("-p", "xdist", "-n", "1", process=True)
+    assert ended.status == pytest.ExitCode.USAGE_ERROR
+    assert ended.quiet, ended.text
+    assert ended.text.count("unknown hook `pytest_procure_candidate`; did you mean") == 1
+
+
+def test_a_mistyped_argument_of_an_offer_is_one_line(suite):
+    suite.conftest("""
+        from pytest_procure import OnnxRuntime
+
+        def pytest_procure_datasets():
+            return {"numbers": numbers}
+
+        def pytest_procure_candidates():
+            return [Candidate("acme", backend=OnnxRuntime("x.onnx", thread=2))]
+        """)
+    suite.tests("@pytest.mark.bar('accuracy', at_least=0.9)\ndef test_reads(procure):\n    procure.run()\n")
+    said = suite.mistake("--collect-only")
+    assert "conftest.py: `OnnxRuntime(...)`: unknown argument `thread`; did you mean `threads`?" in said
+
+
+def test_a_mistyped_argument_outside_a_hook_is_told_by_the_line_that_calls(suite):
+    suite.write(
+        "conftest.py", "from pytest_procure import OnnxRuntime\n\nOFFER = OnnxRuntime('x.onnx', thread=2)\n"
+    )
+    suite.tests("def test_one():\n    pass\n")
+    ended = suite.run()
+    assert ended.status == pytest.ExitCode.USAGE_ERROR
+    assert "unknown argument `thread`; did you mean `threads`?" in ended.text
+    assert "calling.py" not in ended.text

@@ -354,3 +354,48 @@ def test_a_candidate_of_the_suites_own_is_planned_without_a_price(suite):
     said = told(suite)
     assert "the suite's own candidate: ● decides" in said
     assert "as marked: 400 requests, no price; time not known before a pilot" in said
+
+
+@pytest.mark.parametrize(
+    ("marks", "body", "why"),
+    [
+        ("", "assert procure.run().accuracy >= 0.9", "all bars stand in asserts, of which nothing is known"),
+        ("", "procure.run()", "no bar stands in a mark, or in an assert of the test"),
+        (
+            "@pytest.mark.bar('own.joy', at_least=3)",
+            "procure.run()",
+            "of no bar is it known before a run how",
+        ),
+        (
+            (
+                "@pytest.mark.scenario('server', qps=40, count=40)\n"
+                "@pytest.mark.bar('cost_per_request', at_most='1 USD')"
+            ),
+            "procure.run()",
+            "the price alone gives what every bar is about",
+        ),
+    ],
+)
+def test_a_plan_in_which_nothing_is_planned_says_so_and_why(suite, marks, body, why):
+    suite.offers(good=1.0)
+    suite.tests(f"{marks}\ndef test_reads(procure):\n    {body}\n")
+    said = told(suite)
+    assert f"exit status 0 because there is nothing to plan: {why}" in said
+    assert "decides every bar" not in said
+    assert "0 ns" not in said
+
+
+@pytest.mark.parametrize(
+    ("test", "arguments", "why"),
+    [
+        ("def test_one():\n    pass\n", (), "no test takes the `procure` fixture"),
+        ("def test_one(candidate):\n    pass\n", (), "no test that takes our fixtures takes `procure`"),
+        (READS, ("-k", "nothing"), "the command deselects those that there are"),
+    ],
+)
+def test_a_plan_without_requirements_says_why_there_are_none(suite, test, arguments, why):
+    suite.offers(good=1.0)
+    suite.tests(test)
+    ended = suite.run("--procure-plan", *arguments)
+    assert ended.status != 0
+    assert f"so there is nothing to plan: {why}." in ended.words

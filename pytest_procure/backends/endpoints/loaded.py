@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import http.client
-import ssl
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -15,8 +14,9 @@ from pytest_procure.errors import DeclarationError
 from . import readers, sse
 from .failure import Failure
 from .openai_answers import said
+from .reach import reach
 from .reading import Reading
-from .target import MOST_BODY, Target
+from .target import MOST_BODY, Target, trusting
 
 _TIMEOUT_S = 60.0
 
@@ -53,6 +53,10 @@ class LoadedHttp:
     def output(self, data: bytes) -> Any:
         """Make an output of what the reader has kept of an answer."""
         return readers.output(self.target.reader, data)
+
+    def reach(self) -> None:
+        """See that a server is there. Raises `ProvisionError` with what was found instead."""
+        reach(self.target)
 
     def predict(self, inputs: Any) -> Sequence[Any]:
         """Ask one sample after the other. Raises `RuntimeError` with what was wrong with an answer."""
@@ -119,8 +123,7 @@ def connection_to(target: Target, *, timeout: float = _TIMEOUT_S) -> http.client
     """Give a connection to a target, which opens when it is used."""
     if target.scheme == "http":
         return http.client.HTTPConnection(target.host, target.port, timeout=timeout)
-    context = ssl.create_default_context(cafile=target.ca or None)
-    return http.client.HTTPSConnection(target.host, target.port, timeout=timeout, context=context)
+    return http.client.HTTPSConnection(target.host, target.port, timeout=timeout, context=trusting(target))
 
 
 def fields_of(target: Target) -> dict[str, str]:

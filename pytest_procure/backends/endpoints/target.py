@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import ssl
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from ipaddress import ip_address
@@ -202,6 +203,15 @@ def secret(name: str) -> str:
         raise ProvisionError(f"the environment variable `{name}` holds what can be no key")
     keep_secret(name, value, surely=True)
     return value
+
+
+def trusting(target: Target) -> ssl.SSLContext:
+    """Make what says whose certificates are trusted. Raises `ProvisionError` for a file that holds none."""
+    try:
+        return ssl.create_default_context(cafile=target.ca or None)
+    except OSError as error:
+        reason = getattr(error, "reason", None) or error.strerror
+        raise ProvisionError(f"`ca_file` `{target.ca}` holds no certificates in PEM: {reason}") from None
 
 
 def refuse_proxy(target: Target) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 
 from pytest_procure.backends.endpoints.failure import Failure
 from pytest_procure.driver.arrivals import Arrivals, arrivals_of, law_of
-from pytest_procure.driver.audit import KEPT_UP, Audit, Worked, audit, in_ms, quantile
+from pytest_procure.driver.audit import KEPT_UP, Audit, Worked, audit, in_ms, quantile, stalled_ns
 from pytest_procure.driver.limits import Limits
 from pytest_procure.driver.log import Int64, RequestLog
 from pytest_procure.driver.readings import Readings
@@ -48,6 +48,7 @@ class EndpointAudit(Audit):
     loop_lag_p50_ns: int | None = None
     loop_lag_p99_ns: int | None = None
     loop_lag_max_ns: int | None = None
+    short_of: tuple[str, ...] = ()  # what this machine had no more of for another connection
     lost_processes: tuple[str, ...] = ()  # load processes that ended without a report, and why
     connections: int = 0  # at most
     connections_opened: int = 0  # in the window
@@ -87,6 +88,12 @@ class EndpointAudit(Audit):
                 f"a load process waited for a processor {self.run_delay_share:.0%} of the time (allowed: "
                 f"{self.limits.run_delay:.0%}); end other programs, or give the run processors of its own"
             )
+        if still := self._still(self.loop_lag_max_ns, allowed):
+            told.append(still)
+        told += [
+            f"a load process could open no more connections: {why}; raise the limit, or ask for less at once"
+            for why in self.short_of
+        ]
         told += [f"a load process was lost: {why}" for why in self.lost_processes]
         if stepped := self._stepped():
             told.append(stepped)
@@ -103,9 +110,8 @@ class EndpointAudit(Audit):
                 f"the endpoint never kept up: it answered {seen.completed:,} of {seen.offered:,} requests"
             )
         if seen.rate_is_declared and seen.unsent:
-            told.append(
-                f"{seen.unsent:,} requests were never sent: all {self.connections:,} connections were in use"
-            )
+            used = f", and all {self.connections:,} connections were in use" * (self.pinned_share > 0)
+            told.append(f"{seen.unsent:,} requests found no connection before their time was over{used}")
         if seen.never_settled:
             told.append(
                 f"the run never settled: requests of its last third took {seen.slower_share:.0%} longer than "
@@ -152,6 +158,11 @@ class EndpointAudit(Audit):
         return self.candidate.rate_is_declared and self.pinned_share > PINNED_SHARE
 
     @property
+    def is_broken(self) -> bool:
+        """Whether a load process was lost, or had nothing to send with: what is missing is its own doing."""
+        return bool(self.lost_processes or self.short_of)
+
+    @property
     def _overcharged(self) -> bool:
         return (self.reported_tokens or 0) > REPORTED_MORE * (self.counted_tokens or math.inf)
 
@@ -179,6 +190,7 @@ def endpoint_audit(  # noqa: PLR0913 - what was seen on all sides of the window
     known |= {
         "run_delay_share": max((r["run_delay_ns"] / max(1, r["window_ns"]) for r in reports), default=None),
         "arrivals_sent": _sent(log, plan),
+        "stalled_ns": max((stalled_ns(np.array(r["lateness_ns"], np.int64)) for r in reports), default=0),
         "candidate": seen_of_endpoint(plain.candidate, log, plan.scenario, plan.rate),
     }
     enough = len(late) >= _LEAST_LOOKS
@@ -190,6 +202,7 @@ def endpoint_audit(  # noqa: PLR0913 - what was seen on all sides of the window
         loop_lag_p50_ns=quantile(late, 0.5),
         loop_lag_p99_ns=quantile(late, 0.99) if enough else None,
         loop_lag_max_ns=quantile(late, 1.0),
+        short_of=tuple(sorted({why for report in reports for why in report["short_of"]})),
         lost_processes=tuple(lost),
         connections=plan.connections,
         connections_opened=sum(report["opened"] for report in reports),
@@ -238,7 +251,7 @@ def _tokens(log: RequestLog) -> tuple[int | None, int | None]:
 def _sent(log: RequestLog, plan: Plan) -> Arrivals | None:
     """Hold the times at which requests reached a free connection against the scenario's law."""
     law, lag = law_of(plan.scenario), plan.table["lag"][: len(log)]
-    if law is None or (plan.table["sent"][: len(log)] < 0).any():
+    if law is None:
         return None
     times = log.scheduled + lag
     times.sort()

@@ -30,7 +30,7 @@ LAYOUT: dict[str, tuple[Code, int, int]] = {
     "cached_tokens": ("i", 4, -1),
     "received": ("I", 4, 0),  # bytes, over all attempts
     "http": ("H", 2, 0),  # status
-    "text": ("H", 2, 0),  # which of the load process's messages, from 1
+    "text": ("H", 2, 0),  # which of its load process's messages, from 1: why it failed, or what ended it
     "failure": ("B", 1, 0),
     "retries": ("B", 1, 0),
     "good": ("B", 1, 0),  # 1: answered and read

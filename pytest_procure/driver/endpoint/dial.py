@@ -8,7 +8,7 @@ import socket
 import ssl
 from collections.abc import Callable
 
-from pytest_procure.backends.endpoints.target import Target
+from pytest_procure.backends.endpoints.target import Target, trusting
 
 from .alarm import Alarm
 from .connection import Connection, SecureConnection, now
@@ -29,7 +29,7 @@ class Dialler:
         self.host = target.host
         self.context: ssl.SSLContext | None = None
         if target.scheme == "https":
-            self.context = ssl.create_default_context(cafile=target.ca or None)
+            self.context = trusting(target)
             self.context.set_alpn_protocols(["http/1.1"])
         self._patience_ns = patience_ns
         self._under_way: dict[_Attempt, int] = {}  # and when its time is over, the first first

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,7 +24,7 @@ from .audit import endpoint_audit
 from .copying import Copy
 from .crew import Crew
 from .host import Host
-from .outcome import request_log
+from .outcome import endings_of, request_log
 from .plan import Plan
 
 #: Between the start signal and the first scheduled time, so that all load processes have heard it.
@@ -108,7 +108,7 @@ def drive(  # noqa: PLR0913 - who is driven, over what, and who looks on
                 copy.forget()
             raise
         else:
-            return _run(plan, crew, window, limits, host)
+            return _run(plan, crew, window, limits, host, backend.describe())
         finally:
             crew.close()
     finally:
@@ -173,13 +173,16 @@ def _watch(plan: Plan, crew: Crew, origin: int, wall_limit: int, looks: _Looks) 
     return "" if whole else reason or "a load process was lost"
 
 
-def _run(plan: Plan, crew: Crew, window: _Window, limits: Limits, host: Host) -> Run:
+def _run(  # noqa: PLR0913, PLR0917 - what a run was made of
+    plan: Plan, crew: Crew, window: _Window, limits: Limits, host: Host, described: Mapping[str, Any]
+) -> Run:
     """Collect what the load processes have left."""
     ended = time.perf_counter_ns()
     crew.stop(_GRACE_NS + _GRACE_EACH_NS * plan.rows)
     reports = [worker.said["done"] for worker in crew.workers if "done" in worker.said]
     texts = [worker.said.get("done", {}).get("texts", []) for worker in crew.workers]
     endings = host.endings()
+    ended_by = endings_of(plan, texts)
     log = request_log(plan, texts, window.stopped, ended - window.origin)
     told = endpoint_audit(
         log,
@@ -192,7 +195,11 @@ def _run(plan: Plan, crew: Crew, window: _Window, limits: Limits, host: Host) ->
         limits=limits,
         server_log=host.log_bytes(),
     )
-    conditions = _conditions(plan, crew, reports) | {"repeated": repeat_share(log.samples)}
+    conditions = _conditions(plan, crew, reports) | {
+        "ended_by": ended_by,
+        "model_asked": str(described.get("model") or ""),
+        "repeated": repeat_share(log.samples),
+    }
     return Run(
         log=log,
         audit=told,

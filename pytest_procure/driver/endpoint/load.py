@@ -10,6 +10,7 @@ keeps up, on at most `connections` connections.
 
 from __future__ import annotations
 
+import os
 from collections import deque
 from collections.abc import Sequence
 
@@ -22,7 +23,7 @@ from .leisure import Leisure
 from .loop import Loop
 from .message import Head
 from .pool import Dial, Pool
-from .retry import is_retried, pause_ns, told
+from .retry import OWN_LIMITS, is_retried, pause_ns, told
 from .settle import Settler
 from .traffic import Traffic
 
@@ -160,6 +161,9 @@ class Load:
             connection = self._free.pop()
             self._send(query, connection, max(due, connection.freed))
             return
+        late = now() - due
+        if late > 0 and self._sent[query] < 0:
+            self._lag[query] = min(late, MOST_LAG)
         self._waiting.append(query)
         self._open()
 
@@ -171,7 +175,8 @@ class Load:
         stamp = now()
         if self._sent[query] < 0:
             self._sent[query] = stamp - self.origin
-            self._lag[query] = min(stamp - could, MOST_LAG) if stamp > could else 0
+            if stamp > could:
+                self._lag[query] = min(self._lag[query] + stamp - could, MOST_LAG)
         connection.query = query
         connection.send(data)
 
@@ -375,7 +380,8 @@ class Load:
         if not self.is_over:
             self.pool.open_for(len(self._waiting), self._is_open)
 
-    def _is_open(self, connection: Connection | OSError) -> None:
+    def _is_open(self, connection: Connection | OSError, began: int) -> None:
+        """Take a connection, or why there is none; `began`: when it was asked for."""
         stamp = now()
         if isinstance(connection, Connection):
             if self.is_over or connection.is_closed:
@@ -385,8 +391,15 @@ class Load:
             self.pool.every.add(connection)
             self._freed(connection, stamp)
             return
+        if connection.errno in OWN_LIMITS:
+            self.pool.short_of.add(os.strerror(connection.errno))
+            return  # it is nobody else's doing: those who wait go on waiting, and the next sweep tries again
         if self._waiting and not self.is_over:
-            query = self._waiting.popleft()
+            query = self._waiting[0]
+            if self.origin + self._scheduled[query] > began:
+                self._open()  # it was asked for by somebody else, who has gone
+                return
+            self._waiting.popleft()
             failure, text = told(connection)
             if not self._retry(query, stamp, None):
                 self._fail(query, failure, text, stamp)

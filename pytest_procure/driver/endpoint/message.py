@@ -85,7 +85,9 @@ class Message:
         self.begun += 1
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Keep the fields that matter."""
+        """Keep the fields that matter; those behind a body in chunks come too late."""
+        if not self.in_head:
+            return
         kind = _spellings.get(name)
         if kind is None:
             kind = WANTED.get(name.lower(), "")

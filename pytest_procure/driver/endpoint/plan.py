@@ -47,7 +47,10 @@ class Plan:
         self.concurrency = self._concurrency()
         self._group = self.turns * scenario.samples_per_query  # requests that one load process sends in turn
         self.processes = min(
-            self.sending.load_processes, self.rows // self._group, self.concurrency or self.rows
+            self.sending.load_processes,
+            self.rows // self._group,
+            self.concurrency or self.rows,
+            self.connections,  # each has one
         )
         bodies = _bodies(backend, source)
         self._around = self._carried(backend, source) if scenario.history else None

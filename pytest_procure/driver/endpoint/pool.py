@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from .connection import Connection
+from .connection import Connection, now
 from .loop import Loop
 
 if TYPE_CHECKING:  # connections belong to a load: the import at run time goes the other way
@@ -22,6 +22,7 @@ class Pool:
         self.every: set[Connection] = set()
         self.free: list[Connection] = []
         self.opened = 0  # for queries that waited
+        self.short_of: set[str] = set()  # what this machine had no more of, in words
         self._load = load
         self._dial = dial
         self._most = most
@@ -32,12 +33,16 @@ class Pool:
         """Whether no more can be open."""
         return len(self.every) >= self._most
 
-    def open_for(self, waiting: int, then: Callable[[Connection | OSError], None]) -> None:
-        """Open connections for so many who wait, as far as the limit allows; `then` is told of each."""
+    def open_for(self, waiting: int, then: Callable[[Connection | OSError, int], None]) -> None:
+        """Open connections for so many who wait, as far as the limit allows.
+
+        `then` is told of each, and when it was asked for.
+        """
+        began = now()
 
         def told(connection: Connection | OSError) -> None:
             self._opening -= 1
-            then(connection)
+            then(connection, began)
 
         while self._opening < waiting and len(self.every) + self._opening < self._most:
             self._opening += 1

@@ -11,9 +11,13 @@ import gc
 import json
 import mmap
 import os
+import resource
 import signal
+import ssl
 import sys
 import time
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -31,8 +35,9 @@ from .traffic import Traffic
 
 _NOWHERE = "/dev/null"
 _MOST_WARM = 256
-#: After the warm-up: a server that closes connections as soon as it has answered is seen to do so.
-_IDLE_NS = 30_000_000
+#: After the warm-up and the run: a server that closes connections as soon as it has answered is seen to
+#: do so, and one that answers once more than it was asked. Longer than a delayed acknowledgement (40 ms).
+_IDLE_NS = 50_000_000
 #: For glibc's `mallopt`: M_TRIM_THRESHOLD and M_MMAP_THRESHOLD, as much as it takes.
 _KEEP_WHAT_IS_FREED = ((-1, 1 << 30), (-3, 32 << 20))
 _PIECE = 64 << 10
@@ -41,6 +46,9 @@ _PIECE = 64 << 10
 def main() -> None:
     """Run as a process of its own."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that started this one
+    with suppress(OSError, ValueError):  # a connection is an open file; where this fails, the run will tell
+        _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     asked = json.loads(sys.stdin.buffer.readline())
     _run(asked)
 
@@ -58,15 +66,20 @@ def _run(asked: dict[str, Any]) -> None:
     loop = Loop()
     try:
         dial = Dialler(loop, target, asked["traffic"]["timeout_ns"])
-    except OSError as error:
-        _say({"failed": f"the host {target.host} cannot be found: {line(error.strerror or error)}"})
+    except ssl.SSLError as error:
+        _say({"failed": f"the certificates of `ca_file` cannot be read: {line(error.reason or str(error))}"})
+        return
+    except (OSError, UnicodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else ""
+        _say({"failed": f"the host {target.host} cannot be found: {line(why or str(error))}"})
         return
     settler = Settler(target, table, 0, asked["token_store"], asked["output_store"], target.hidden())
     made, own = requests_of(asked, target, requests, table, settler)
     load = Load(Traffic(**asked["traffic"]), own, settler, made, dial, loop, counters)
     commands = _Commands(load, loop)
     loop.watch(sys.stdin.fileno(), commands.read)
-    warmed = _warm_up(load, target, asked, (requests, dial, loop))
+    alarm = Alarm()  # for later, when there may be no file left for it
+    warmed = _warm_up(load, target, asked, (requests, dial, loop, alarm))
     _reserve(min(MOST_HELD, rows * OF_AN_ANSWER))
     gc.collect()
     gc.freeze()
@@ -82,6 +95,8 @@ def _run(asked: dict[str, Any]) -> None:
     if begun < load.origin < ended:
         begun = load.origin  # nothing is done before, and what is done has no share in it
     _say({"over": True})
+    if load.pool.free:
+        _listen(loop, alarm)  # who answers twice has an answer left for each connection
     settler.finish()
     _say(
         {
@@ -97,6 +112,7 @@ def _run(asked: dict[str, Any]) -> None:
                 "keeps": load.keeps,
                 "resent": load.resent,
                 "pinned_ns": load.pinned_ns,
+                "short_of": sorted(load.pool.short_of),
             }
         }
     )
@@ -143,14 +159,14 @@ def _warm_up(
     load: Load,
     target: Target,
     asked: dict[str, Any],
-    means: tuple[list[tuple[bytes, bytes]], Dialler, Loop],
+    means: tuple[list[tuple[bytes, bytes]], Dialler, Loop, Alarm],
 ) -> dict[str, Any]:
     """Send requests that are not logged, from the order's end, and open the connections to begin with.
 
     An open loop begins with as many as Little's law asks for at the warm-up's own pace, and a half more.
     """
     items, traffic = asked["warmup_items"], load.traffic
-    requests, dial, loop = means
+    requests, dial, loop, alarm = means
     calls = failures = 0
     wanted = 1 if traffic.concurrency is None else traffic.concurrency * traffic.together
     if items:
@@ -170,7 +186,8 @@ def _warm_up(
         if not load.is_over:
             first.begin(time.perf_counter_ns())
             loop.run(lambda: first.is_over or load.is_over)
-            _stay_idle(loop, load)
+            _listen(loop, alarm, lambda: load.is_over)
+            load.unasked_for = first.unasked_for
         first.stop()
         settler.finish()
         os.close(nowhere)
@@ -189,14 +206,13 @@ def _warm_up(
     return {"calls": calls, "failures": failures, "connections": len(load.pool.every)}
 
 
-def _stay_idle(loop: Loop, load: Load) -> None:
+def _listen(loop: Loop, alarm: Alarm, is_over: Callable[[], bool] = lambda: False) -> None:
     """Let nothing be asked for a moment."""
-    alarm, rung = Alarm(), [False]
+    rung = [False]
     loop.watch(alarm.fd, lambda: rung.append(True), EDGE)
     alarm.set(time.perf_counter_ns() + _IDLE_NS)
-    loop.run(lambda: rung[-1] or load.is_over)
+    loop.run(lambda: rung[-1] or is_over())
     loop.forget(alarm.fd)
-    alarm.close()
 
 
 def _scratch(items: list[int]) -> columns.Columns:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import ssl
 from email.utils import parsedate_to_datetime
 from time import time
@@ -9,6 +10,8 @@ from time import time
 from pytest_procure.backends.endpoints.failure import Failure, line
 
 _FIRST_PAUSE_NS, _LONGEST_PAUSE_NS = 500_000_000, 8_000_000_000
+#: What this machine may have no more of when a connection is to be opened: open files, ports, memory.
+OWN_LIMITS = {errno.EMFILE, errno.ENFILE, errno.EADDRNOTAVAIL, errno.ENOBUFS, errno.ENOMEM}
 _TOO_SOON = {408, 409, 429}
 
 

@@ -29,6 +29,8 @@ _PORTION_NS = 200_000
 #: Bytes of answers that may wait to be read, and what an answer takes beside its bytes, and one of its parts.
 MOST_HELD = 64 << 20
 OF_AN_ANSWER, _OF_A_PART = 600, 80
+#: A hundred thousand tokens have fewer. Each line takes up to a microsecond in which nothing is sent.
+_MOST_LINES = 300_000
 _LONGEST = 200  # of a field of the head
 _OUTPUTS, _TIMES = 256 << 10, 32 << 10  # bytes and token times that are written to a store at once
 _MOST_TEXTS = 60_000
@@ -102,6 +104,7 @@ class Settler:
             if perf_counter_ns() >= until:
                 return self.is_full or self.heard is not None
         self._held = 0
+        self._write()  # what is known stays known if this process is killed
         return False
 
     def _next(self, came: Came | CameWhole) -> None:
@@ -140,14 +143,20 @@ class Settler:
         return (
             self.target.stream
             and answer.status == 200
-            and "encoding" not in answer.fields
+            and answer.fields.get("encoding", "identity").lower() == "identity"
             and _media_type(answer) == "text/event-stream"
         )
 
     def _stream(self, answer: Answer) -> Iterator[None]:
         """Read a stream, a piece at a time."""
+        body = b"".join(answer.parts)
+        if body.count(b"\n") + body.count(b"\r") > _MOST_LINES:
+            reading = Reading()
+            reading.fail(Failure.TOO_LARGE, f"the stream has more than {_MOST_LINES:,} lines")
+            self._note(answer, reading)
+            return
         try:
-            payloads, ends = sse.events(b"".join(answer.parts))
+            payloads, ends = sse.events(body)
             reader = readers.stream(self.target.reader)
             for first in range(0, len(payloads), _PIECE):
                 reader.add(payloads[first : first + _PIECE])
@@ -208,6 +217,8 @@ class Settler:
         columns["cached_tokens"][query] = reading.cached_tokens
         if reading.failure is Failure.NONE:
             columns["good"][query] = 1
+            if reading.finish:
+                columns["text"][query] = self._number(reading.finish)
             columns["output_start"][query] = self._outputs_written + len(self._outputs)
             output = self._without_secret(reading.output)
             self._outputs += SIZE.pack(len(output))
@@ -237,7 +248,7 @@ class Settler:
         """Give the number of a message, from 1; a server that says something new each time is cut short."""
         text = self._told(text)
         if len(self.texts) >= _MOST_TEXTS:
-            text = "(too many different failures to tell)"
+            text = "(too many different ones to tell)"
         return self.texts.setdefault(text, len(self.texts) + 1)
 
     def _told(self, text: str) -> str:
