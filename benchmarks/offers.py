@@ -131,7 +131,7 @@ def logged(n: int, sizes: tuple[int, ...]) -> Execution:
     """Drive one real run over `n` items in clusters of these sizes. Only its scores are simulated."""
     clusters = None if sizes == (1,) else members(n, sizes)[0]
     chosen = Dataset.from_arrays(
-        "items", inputs=np.zeros((n, 1)), references=np.zeros(n), clusters=clusters
+        "items", inputs=np.arange(n), references=np.zeros(n), clusters=clusters
     ).slice()
     candidate = Candidate("offer", backend=lambda inputs: inputs)
     scenario = Scenario.declare("offline", count=n, max_batch=10_000, warmup=0)

@@ -15,7 +15,6 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .backends import LoadedBackend, LoadedEndpoint, device_lock
 from .candidates import Candidate
@@ -31,7 +30,7 @@ from .driver.pull import Run, drive
 from .driver.source import SampleSource
 from .errors import ProvisionError
 from .interleave import interleaved
-from .metrics import Execution, score, score_stages
+from .metrics import Execution, Scored, score, score_stages, telling
 from .progress import Progress
 from .provision import Provisioned
 from .redaction import redacted_data
@@ -74,7 +73,7 @@ class Runner:
         self._limits = limits
         self._journals = journals  # a journal for each run of the driver
         self._reached: list[Provisioned] = []  # somebody was there, so from then on it is their own doing
-        self._scores: dict[tuple[int, str], tuple[RequestLog, NDArray[np.float64]]] = {}
+        self._scores: dict[tuple[int, str], tuple[RequestLog, Scored]] = {}
 
     def alone_on(self, device: str) -> AbstractContextManager[None]:
         """Keep other processes of this user from measuring on the device."""
@@ -168,15 +167,13 @@ class Runner:
         of: Candidate | None = None,
     ) -> Execution:
         """Score what was answered; `of`: another candidate than the case's own."""
-        scores = {
-            name: np.concatenate([self._scored(run.log, scorer) for run in launches])
-            for name, scorer in self._slice.dataset.scorers.items()
-            if self._slice.references is not None
-        }
+        known = {} if self._slice.references is None else self._slice.dataset.scorers
+        found = [{name: self._scored(run.log, known[name]) for name in known} for run in launches]
         by_stage = score_stages(tuple(run.log for run in launches), self._slice)
-        return Execution(
-            of or self._candidate, scenario, self._slice, tuple(launches), scores, energy, blocks, by_stage
-        )
+        runs = telling(launches, found, by_stage, whole=not blocks)
+        scores = {name: np.concatenate([each[name].values for each in found]) for name in known}
+        stages = {name: each.values for name, each in by_stage.items()}
+        return Execution(of or self._candidate, scenario, self._slice, runs, scores, energy, blocks, stages)
 
     def _reload(self, backend: Provisioned) -> None:
         """Load anew for a further launch, of the same files."""
@@ -229,7 +226,7 @@ class Runner:
             return partial(drive_endpoint, journal=journal)
         return partial(drive, journal=journal)
 
-    def _scored(self, log: RequestLog, scorer: Scorer) -> NDArray[np.float64]:
+    def _scored(self, log: RequestLog, scorer: Scorer) -> Scored:
         """Score a log once: a judge may be slow, may cost, and may not say the same twice."""
         key = (id(log), scorer.metric)  # the log is kept, so that no other takes its id
         if key not in self._scores:

@@ -43,6 +43,12 @@ def check(bars: Sequence[Bar], chosen: DatasetSlice, scenario: Scenario) -> None
         raise DeclarationError(f"{asked} and `launches=` exclude each other")
     if chosen.clusters is not None:
         raise DataError(f"{asked} takes items that stand for themselves; this dataset has clusters")
+    if chosen.groups is not None:
+        repeats = len(chosen) - len(np.unique(chosen.groups))
+        raise DataError(
+            f"{asked} takes items that stand for themselves; {repeats:,} of the {len(chosen):,} in this "
+            "slice repeat another's content"
+        )
     if chosen.weights is not None:
         raise DataError(f"{asked} counts each item the same; this slice is weighted")
     if queries(scenario, len(chosen)) > len(chosen):

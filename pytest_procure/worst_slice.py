@@ -14,7 +14,7 @@ from .datasets.conditions import Condition, Features, columns_of, worst_conditio
 from .errors import DataError, DeclarationError, unknown
 from .measured import Measured
 from .metrics import Execution
-from .metrics.judged import judge_fault
+from .metrics.scoring import scoring_fault
 from .stats import graded_bounds, round_outward
 
 #: Fewer items than this on either half say nothing.
@@ -81,7 +81,7 @@ def found_slice(case: Case, run: Execution, features: Features, asked: Asked) ->
     )
     strata = None if run.slice.strata is None else run.slice.strata[items]
     columns = columns_of(features, [run.slice.inputs[i] for i in items], strata)
-    clusters = items if run.slice.clusters is None else run.slice.clusters[items]
+    clusters = items if run.slice.groups is None else run.slice.groups[items]
     searched = _half(clusters, search["seed"])
     parts = worst_condition(
         _rows(columns, searched), means[searched], least=search["least"], examples=search["examples"]
@@ -94,7 +94,7 @@ def found_slice(case: Case, run: Execution, features: Features, asked: Asked) ->
             f"`{condition}` was found on one half of the items, and holds for {n} of the other; ask with a "
             "larger `least=`"
         )
-    if fault := judge_fault(search["scores"], run):
+    if fault := scoring_fault(search["scores"], run):
         return FoundSlice(str(condition), condition, case.leave_unmeasured(search["name"], fault), n)
     share = float(means[judged].mean())
     low, high = _bounds(case, run, means[judged], clusters[judged])
@@ -113,7 +113,7 @@ def _bounds(
     case: Case, run: Execution, scores: NDArray[np.float64], clusters: NDArray[np.int64]
 ) -> tuple[float, float]:
     """Each end one-sided at the suite's consumer's risk; 0 and 1 where the clusters are too few."""
-    grouped = None if run.slice.clusters is None else clusters
+    grouped = None if run.slice.groups is None else clusters
     if grouped is not None and len(np.unique(grouped)) < max(case.policy.min_clusters, _LEAST):
         return 0.0, 1.0
     found = round_outward(graded_bounds(scores, confidence=case.policy.confidence, clusters=grouped))

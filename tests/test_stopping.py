@@ -34,6 +34,12 @@ def slice_of(n, **more):
     return Dataset.from_arrays("numbers", inputs=np.arange(n), references=np.arange(n), **more).slice()
 
 
+def test_samples_that_repeat_anothers_content_do_not_stop_early():
+    chosen = Dataset.from_arrays("d", inputs=["a", "b", "a"], references=[0, 0, 0]).slice()
+    with pytest.raises(DataError, match="1 of the 3 in this slice repeat another's content"):
+        check([bar()], chosen, Scenario.declare("single_stream", stopping="curtailed"))
+
+
 class Told:
     """A run in stages over `right`, one truth a sample in send order."""
 

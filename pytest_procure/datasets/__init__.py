@@ -5,7 +5,7 @@ from .judge import llm_judge
 from .retrieval import ndcg_at, recall_at
 from .scorers import Scorer
 from .slices import DatasetSlice
-from .texts import exact_match
+from .texts import exact_match, squad
 
 __all__ = [
     "Dataset",
@@ -16,4 +16,5 @@ __all__ = [
     "llm_judge",
     "ndcg_at",
     "recall_at",
+    "squad",
 ]

@@ -13,7 +13,7 @@ from pytest_procure.errors import DataError, unknown
 
 from .lazy import Lazy
 from .places import inside
-from .records import Wanted
+from .records import Wanted, is_blank
 
 #: A Parquet file is unpacked into memory; a larger one belongs into Arrow files, which are mapped.
 MOST = 4 << 30
@@ -125,6 +125,10 @@ def _check(names: list[str], needed: list[str], file: str) -> None:
     for name in needed:
         if name not in names:
             raise DataError(f"{file}: {unknown('column', name, names)}")
+        if names.count(name) > 1:
+            raise DataError(
+                f"{file}: {names.count(name)} columns are named `{name[:60]}`; rename all but one"
+            )
 
 
 def _columns(table: Any, wanted: Wanted, file: str) -> dict[str, Any]:
@@ -141,7 +145,16 @@ def _columns(table: Any, wanted: Wanted, file: str) -> dict[str, Any]:
             place = next(i for i, each in enumerate(labels) if not each.is_valid)
             raise DataError(f"{file}, row {place}: `{key}` is empty; label the row or leave it out")
         found[column] = labels.to_pylist()
+        for place, label in enumerate(found[column]):
+            if is_blank(label):
+                raise DataError(f"{file}, row {place}: `{key}` is empty; label the row or leave it out")
     if isinstance(wanted.input, str):
+        asked = table.column(wanted.input)
+        if asked.null_count:
+            place = next(i for i, each in enumerate(asked) if not each.is_valid)
+            raise DataError(
+                f"{file}, row {place}: `{wanted.input}` is empty; fill it in or leave the row out"
+            )
         found["inputs"] = _inputs(table.column(wanted.input), wanted.input)
     else:
         found["inputs"] = ArrowColumn({key: table.column(key) for key in wanted.input}, None)

@@ -26,9 +26,16 @@ def iou(output: Any, reference: Any) -> float:
     said = _box(output)
     if said is None:
         return 0.0
+    with np.errstate(over="ignore", invalid="ignore"):  # a box may be said to be larger than numbers go
+        return _shared_part(said, expected)
+
+
+def _shared_part(said: NDArray[np.float64], expected: NDArray[np.float64]) -> float:
     low, high = np.maximum(said[:2], expected[:2]), np.minimum(said[2:], expected[2:])
     shared = float(np.prod(np.clip(high - low, 0.0, None)))
     union = _area(said) + _area(expected) - shared
+    if not np.isfinite(union):
+        return 0.0
     return shared / union if union > 0 else float(np.array_equal(said, expected))
 
 
@@ -49,7 +56,7 @@ def mean_average_precision(outputs: Sequence[Any], references: Sequence[Any]) ->
         ) from None
     expected = [_found(reference, scored=False) for reference in references]
     if any(each is None for each in expected):
-        raise DataError("a reference is no mapping of `boxes` and `labels`")
+        raise DataError("a reference is no mapping of `boxes` (x1, y1, x2, y2) and whole `labels`")
 
     def tensors(found: Mapping[str, Any]) -> dict[str, Any]:
         return {name: torch.tensor(column) for name, column in found.items()}
@@ -65,7 +72,7 @@ def mean_average_precision(outputs: Sequence[Any], references: Sequence[Any]) ->
 def _box(value: Any) -> NDArray[np.float64] | None:
     try:
         box = np.asarray(value, dtype=np.float64)
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, OverflowError):
         return None
     if box.shape != (4,) or not np.isfinite(box).all() or (box[:2] > box[2:]).any():
         return None
@@ -81,16 +88,31 @@ def _found(value: Any, *, scored: bool) -> dict[str, Any] | None:
         return None
     try:
         return _arrays(value, scored=scored)
-    except (KeyError, ValueError, TypeError):
+    except (KeyError, ValueError, TypeError, OverflowError):
         return None
 
 
 def _arrays(value: Mapping[str, Any], *, scored: bool) -> dict[str, Any]:
     boxes = np.asarray(value["boxes"], dtype=np.float32).reshape(-1, 4)
-    labels = np.asarray(value["labels"], dtype=np.int64).reshape(-1)
+    labels = _whole(value["labels"])
     found: dict[str, Any] = {"boxes": boxes, "labels": labels}
     if scored:
         found["scores"] = np.asarray(value["scores"], dtype=np.float32).reshape(-1)
-    if any(len(column) != len(boxes) for column in found.values()) or not np.isfinite(boxes).all():
+    if any(len(column) != len(boxes) for column in found.values()):
         raise ValueError("columns of different length")
+    if not all(np.isfinite(column).all() for column in found.values()):
+        raise ValueError("a box or a score that is none")
     return found
+
+
+def _whole(values: Any) -> NDArray[np.int64]:
+    """Labels as whole numbers, `(m,)`. Raises `ValueError` where one is none, or does not fit."""
+    given = np.asarray(values).reshape(-1)
+    if given.size and given.dtype.kind not in "biuf":
+        raise ValueError("a label that is no number")
+    if (given.dtype.kind == "u" and (given > np.iinfo(np.int64).max).any()) or not np.isfinite(given).all():
+        raise ValueError("a label that does not fit")
+    labels = given.astype(np.int64)
+    if not np.array_equal(labels, given):
+        raise ValueError("a label that is no whole number")
+    return labels

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
@@ -44,4 +45,8 @@ def _label(value: Any) -> Any:
     if isinstance(value, np.generic):
         value = value.item()
     kind = type(value)
-    return value if kind in {str, int, float, bool, bytes} else (kind.__name__, repr(value)[:1000])
+    return (
+        value
+        if kind in {str, int, float, bool, bytes}
+        else (kind.__name__, hashlib.sha256(repr(value).encode("utf-8", "replace")).digest())
+    )

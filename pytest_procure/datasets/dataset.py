@@ -254,7 +254,7 @@ def _stages(
 
 def _refuse_missing(column: Column, *, what: str, dataset: str) -> None:
     if isinstance(column, np.ndarray):
-        if column.dtype.kind not in "fc":
+        if column.dtype.kind not in "fcmM":
             return
         missing = np.flatnonzero(np.isnan(column).reshape(len(column), -1).any(axis=1))
         place = int(missing[0]) if len(missing) else None
@@ -262,14 +262,17 @@ def _refuse_missing(column: Column, *, what: str, dataset: str) -> None:
         place = next((place for place, value in enumerate(column) if _is_missing(value)), None)
     if place is not None:
         raise DataError(
-            f"sample {place} of dataset `{dataset}` has no {what} (NaN or None); leave it out or label it"
+            f"sample {place} of dataset `{dataset}` has no {what} (NaN, NaT or None); leave it out or label "
+            "it"
         )
 
 
 def _is_missing(value: Any) -> bool:
     if isinstance(value, np.ndarray):
-        return value.dtype.kind in "fc" and bool(np.isnan(value).any())
-    return value is None or (isinstance(value, float | np.floating) and bool(np.isnan(value)))
+        return value.dtype.kind in "fcmM" and bool(np.isnan(value).any())
+    if isinstance(value, float | complex | np.inexact | np.datetime64 | np.timedelta64):
+        return bool(np.isnan(value))
+    return value is None or type(value).__name__ == "NaTType"  # pandas has a class for it
 
 
 def _labels(values: Any, *, what: str, dataset: str) -> NDArray[np.str_]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import re
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +19,25 @@ from .records import Csv, value
 
 #: Pillow knows formats that start other programs; these are pictures and nothing else.
 FORMATS = ("PNG", "JPEG", "BMP", "GIF", "TIFF", "WEBP", "PPM")
-_SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp", ".ppm", ".pgm"})
+_SUFFIXES = frozenset(
+    {".png", ".jpg", ".jpeg", ".jpe", ".jfif", ".bmp", ".dib", ".gif", ".tif", ".tiff", ".webp"}
+    | {".ppm", ".pgm", ".pbm", ".pnm"}
+)
+#: What file managers leave behind.
+_LEFT_BEHIND = frozenset({"thumbs.db", "desktop.ini"})
+#: How a picture is turned upright, by the orientation in its EXIF data (tag 0x0112); others lie right.
+_ORIENTATION = 0x0112
+_UPRIGHT = {
+    2: "FLIP_LEFT_RIGHT",
+    3: "ROTATE_180",
+    4: "FLIP_TOP_BOTTOM",
+    5: "TRANSPOSE",
+    6: "ROTATE_270",
+    7: "TRANSVERSE",
+    8: "ROTATE_90",
+}
+#: Pillow's names of what holds more than 8 bits a channel; it would clip or cut them without a word.
+_DEEP = re.compile(r"^(I|F)\b|;16[BLN]\b|;32")
 _MODES = ("RGB", "RGBA", "L")
 #: A small file may hold a picture that fills the memory.
 MOST_PIXELS = 64_000_000
@@ -42,7 +61,10 @@ class Form:
 
 
 class Images(Lazy):
-    """Pictures as arrays `(height, width, 3)` uint8, `(height, width)` for mode L, decoded when asked for."""
+    """Pictures as arrays `(height, width, 3)` uint8, `(height, width)` for mode L, decoded when asked for.
+
+    They are turned upright as their EXIF data say. More than 8 bits a channel are refused.
+    """
 
     def __init__(self, files: list[Path], form: Form) -> None:
         self._files = files
@@ -59,7 +81,10 @@ class Images(Lazy):
         file = self._files[place]
         try:
             with self._pillow.open(file, formats=FORMATS) as image:
+                turn = _UPRIGHT.get(image.getexif().get(_ORIENTATION, 1))
                 picture = image.convert(self._form.mode)
+                if turn is not None:
+                    picture = picture.transpose(self._pillow.Transpose[turn])
                 if self._form.size is not None and picture.size != self._form.size:
                     picture = picture.resize(self._form.size, self._pillow.Resampling.BILINEAR)
                 return np.asarray(picture)
@@ -91,12 +116,18 @@ class Images(Lazy):
                 warnings.simplefilter("error", bomb)
                 with self._pillow.open(file, formats=FORMATS) as image:
                     width, height = image.size
+                    deep = _bits(image)
         except (bomb, self._pillow.DecompressionBombError):
-            width, height = MOST_PIXELS, 2
+            width, height, deep = MOST_PIXELS, 2, ""
         except Exception:  # noqa: BLE001 - the same; Pillow's own text says no more than the file's folder
             raise DataError(f"{_named(file)}: no picture; expected one of {', '.join(FORMATS)}") from None
         if width * height > MOST_PIXELS:
             raise DataError(f"{_named(file)}: more than {MOST_PIXELS:,} pixels; that is refused")
+        if deep:
+            raise DataError(
+                f"{_named(file)}: more than 8 bits a channel ({deep}), which {self._form.mode} would cut; "
+                "scale it to 8 bits, or give arrays with `from_npy`"
+            )
 
 
 def by_subfolder(folder: Path) -> tuple[list[Path], list[str]]:
@@ -104,12 +135,30 @@ def by_subfolder(folder: Path) -> tuple[list[Path], list[str]]:
     files: list[Path] = []
     labels: list[str] = []
     for entry in sorted(folder.iterdir()):
-        if not entry.is_dir() or entry.name.startswith("."):
+        if entry.name.startswith("."):
+            continue
+        if not entry.is_dir():
+            if entry.suffix.lower() in _SUFFIXES:
+                raise DataError(
+                    f"{_named(entry)}: lies in no subfolder, so it has no label; move it into one"
+                )
             continue
         for file in sorted(entry.iterdir()):
-            if file.suffix.lower() in _SUFFIXES:
-                files.append(inside(folder, f"{entry.name}/{file.name}", f"folder `{folder.name}`"))
-                labels.append(entry.name)
+            if file.name.startswith(".") or file.name.lower() in _LEFT_BEHIND:
+                continue
+            # Passed over, it would be missing from what is measured, and nobody told.
+            if file.is_dir():
+                raise DataError(
+                    f"{_named(file)}: a folder within a label's; expected pictures alone, or `labels=` with "
+                    "a table of files and labels"
+                )
+            if file.suffix.lower() not in _SUFFIXES:
+                raise DataError(
+                    f"{_named(file)}: no picture by its name; expected one of "
+                    f"{', '.join(sorted(_SUFFIXES))}, or the file elsewhere"
+                )
+            files.append(inside(folder, f"{entry.name}/{file.name}", f"folder `{folder.name}`"))
+            labels.append(entry.name)
     if not files:
         raise DataError(
             f"folder `{folder.name}` has no subfolder with pictures; expected one a label, or `labels=` "
@@ -129,12 +178,18 @@ def by_table(
         files.append(inside(folder, value(row.record, file, where), where))
         for column, key in others.items():
             label = value(row.record, key, where)
-            if not label:
+            if not label.strip():
                 raise DataError(f"{where}: `{key}` is empty; label the picture or leave it out")
             found[column].append(label)
     if not files:
         raise DataError(f"{table.name} names no picture; expected at least one")
     return files, found
+
+
+def _bits(image: Any) -> str:
+    """Name how a picture that was opened, and not read yet, holds more than 8 bits a channel; or ""."""
+    kept = [image.mode, *(str(tile[3][0] if isinstance(tile[3], tuple) else tile[3]) for tile in image.tile)]
+    return next((str(each) for each in kept if _DEEP.search(str(each))), "")
 
 
 def _pillow() -> Any:

@@ -61,11 +61,11 @@ def llm_judge(
     `endpoint` is a backend, or a function of a batch. `prompt` is a text with `{output}` and `{reference}` in
     it, or a function of both. `read` makes right or wrong of what the judge says; what it cannot read counts
     as wrong, and so does an answer that the endpoint refuses while it judges others. `labels` are answers
-    that people have judged: (output, reference, right). The judge is asked about them first, and nothing
-    rests on it unless it is shown to agree with people on at least `agreement` of those that they call right,
-    and of those that they call wrong (exact binomial bounds, one-sided 95 %: 14 labels of each kind, all
-    agreed on, show 0.8). Without labels nothing does. Its metric is `quality.judge`, or `quality.NAME` in a
-    mapping. Raises `DeclarationError`.
+    that people have judged: (output, reference, right); one that is given again counts once. The judge is
+    asked about them first, and nothing rests on it unless it is shown to agree with people on at least
+    `agreement` of those that they call right, and of those that they call wrong (exact binomial bounds,
+    one-sided 95 %: 14 labels of each kind, all agreed on, show 0.8). Without labels nothing does. Its metric
+    is `quality.judge`, or `quality.NAME` in a mapping. Raises `DeclarationError`.
     """
     if not isinstance(endpoint, Backend) and not callable(endpoint):
         raise DeclarationError(f"the judge is {endpoint!r}; expected a backend, as in OpenAIEndpoint(...)")
@@ -117,10 +117,12 @@ class Judge:
         return bool(self.opinion(output, reference).right)
 
     def hold_against_people(self) -> None:
-        """Ask about the answers that people have labelled, once a session."""
+        """Ask about the answers that people have labelled, each once a session."""
         if self._agreed is None:
             agreed = {"right": [0, 0], "wrong": [0, 0]}
-            for output, reference, right in self._labels:
+            # A label that stands there ten times is one.
+            different = {canonical(list(label)): label for label in self._labels}
+            for output, reference, right in different.values():
                 count = agreed["right" if right else "wrong"]
                 count[0] += self._opinion(output, reference, label=True).right is right
                 count[1] += 1
@@ -164,9 +166,15 @@ class Judge:
         return self._prompt.format(output=output, reference=reference)
 
     def _opinion(self, output: Any, reference: Any, *, label: bool) -> Opinion:
-        key = hashlib.sha256(canonical([output, reference])).hexdigest()
+        try:
+            key = hashlib.sha256(canonical([output, reference])).hexdigest()
+            sample = None if key in self._opinions else self._sample(output, reference)
+        except Exception as error:  # the prompt is the buyer's, and reads what a candidate said
+            if label or not (self._labels or self._takes(reference)):
+                raise
+            key = hashlib.sha256(_unreadable(output)).hexdigest()
+            return self._opinions.setdefault(key, Opinion(f"(no opinion: {type(error).__name__})", None))
         if key not in self._opinions:
-            sample = self._sample(output, reference)
             said, problem = self._ask(sample, ATTEMPTS)
             if said is None and not label and self._answers_to_others(reference):
                 said, problem = self._ask(sample, 1)  # it may have been away for a moment
@@ -176,8 +184,26 @@ class Judge:
             if said is None:
                 raise DataError(f"the judge {self._named} gave no opinion in {ATTEMPTS} attempts: {problem}")
             self._last = (sample,)
-            self._opinions[key] = Opinion(said, self._read(said))
+            self._opinions[key] = Opinion(said, self._right(said, label=label))
         return self._opinions[key]
+
+    def _right(self, said: str, *, label: bool) -> bool | None:
+        """Read what it said. It may have said it because of the answer: that must not end the test."""
+        try:
+            return self._read(said)
+        except Exception:
+            if label:
+                raise
+            return None
+
+    def _takes(self, reference: Any) -> bool:
+        """Whether a prompt can be made of what the buyer calls right."""
+        try:
+            canonical([reference, reference])
+            self._sample(reference, reference)
+        except Exception:  # noqa: BLE001 - the buyer's code may raise anything
+            return False
+        return True
 
     def _answers_to_others(self, reference: Any) -> bool:
         """Ask what it has answered to before, or else of what the buyer calls right; whether it answers."""
@@ -231,6 +257,14 @@ def _name(endpoint: Any) -> str:
         return qualified_name(endpoint)
     told = [getattr(endpoint, name, None) for name in ("model", "url")]
     return " ".join([type(endpoint).__name__, *(redacted(each) for each in told if isinstance(each, str))])
+
+
+def _unreadable(output: Any) -> bytes:
+    """Tell apart answers of which no prompt can be made, as far as that goes."""
+    try:
+        return b"unreadable\0" + repr(output).encode("utf-8", "replace")
+    except Exception:  # noqa: BLE001 - nested too deeply, for example
+        return b"unreadable\0" + type(output).__name__.encode()
 
 
 def _short(value: Any) -> str:

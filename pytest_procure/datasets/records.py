@@ -63,6 +63,13 @@ class Wanted:
         return {key: value(record, key, where) for key in self.input}
 
 
+def is_blank(label: Any) -> bool:
+    """Whether a label of a file is none: nothing, a text of white space alone, or not a number."""
+    if isinstance(label, str):
+        return not label.strip()
+    return label is None or (isinstance(label, float) and label != label)  # noqa: PLR0124 - NaN is not itself
+
+
 def value(record: Mapping[str, Any], key: str, where: str) -> Any:
     """The value of a key. Raises `DataError` with the nearest key where there is none."""
     if key not in record:
@@ -86,13 +93,15 @@ def columns(
     for row in rows:
         where = f"{path.name}, line {row.line}"
         asked = wanted.of(row.record, where)
+        if asked is None:
+            raise DataError(f"{where}: `{wanted.input}` is empty; fill it in or leave the record out")
         if later:
             spans.append((row.start, row.end))
         else:
             inputs.append(asked)
         for column, key in wanted.labels.items():
             label = value(row.record, key, where)
-            if label is None or label == "" or label != label:  # noqa: PLR0124 - NaN is not itself
+            if is_blank(label):
                 raise DataError(f"{where}: `{key}` is empty; label the record or leave it out")
             labels[column].append(label)
     if not (inputs or spans):
@@ -210,8 +219,9 @@ class Csv:
         for key, convert in self._convert.items():
             try:
                 record[key] = convert(record[key])
-            except (ValueError, TypeError, ArithmeticError) as error:
-                raise DataError(f"{where}: `{key}` is {record[key][:60]!r}: {error}") from None
+            except Exception as error:  # noqa: BLE001 - the buyer's code may raise anything
+                said = f"{type(error).__name__}: {error}"
+                raise DataError(f"{where}: `{key}` is {record[key][:60]!r}: {said}") from None
         return record
 
 

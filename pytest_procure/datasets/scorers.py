@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,7 @@ from pytest_procure.errors import DataError, DeclarationError, unknown
 from .boxes import iou, mean_average_precision
 from .classes import macro_f1, micro_f1
 from .retrieval import reciprocal_rank
-from .texts import bleu, chrf, exact_match, rouge_l, token_f1, word_error_rate
+from .texts import bleu, chrf, exact_match, rouge_l, squad, squad_f1, token_f1, word_error_rate
 
 ScoreFunction = Callable[[Any, Any], Any]
 Declared = str | ScoreFunction
@@ -35,6 +35,11 @@ class Scorer:
     metric: str
     function: ScoreFunction
     graded: bool | None
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether it is known to score any answer against a reference that it can score itself."""
+        return getattr(self.function, "__module__", "").startswith(f"{__package__}.")
 
     def __call__(self, output: Any, reference: Any) -> float:
         """Give the score, in [0, 1]. Raises `DataError` when the function gives anything else."""
@@ -68,6 +73,53 @@ def accuracy(output: Any, reference: Any) -> bool:
     return bool(output == reference)
 
 
+@dataclass(frozen=True, slots=True)
+class Unlike:
+    """Answers of one kind, references of another, none right; so many would be `right` as numbers."""
+
+    said: str
+    expected: str
+    right: int
+
+    def __str__(self) -> str:
+        """Say so, and what mends it."""
+        file = self.expected == "text"
+        mend = "`convert=` makes numbers of a CSV file's labels" if file else "decode the answers"
+        return (
+            f"the labels are {self.expected} and the answers {self.said}, and {self.right:,} of them would "
+            f"be right as numbers; {mend}"
+        )
+
+
+def unlike(wrong: Sequence[tuple[Any, Any]]) -> Unlike | None:
+    """Tell that of (output, reference) one is text and the other a number, throughout.
+
+    Labels of a file are text where nothing converts them, and a classifier answers with numbers.
+    """
+    kinds = {(_kind(output), _kind(reference)) for output, reference in wrong}
+    if len(kinds) != 1:
+        return None
+    ((said, expected),) = kinds
+    if "" in {said, expected} or said == expected:
+        return None
+    return Unlike(said, expected, sum(_same_number(*pair) for pair in wrong))
+
+
+def _kind(value: Any) -> str:
+    if isinstance(value, np.ndarray) and value.size == 1:
+        value = value.item()
+    if isinstance(value, str):
+        return "text"
+    return "numbers" if isinstance(value, int | float | np.number | np.bool_) else ""
+
+
+def _same_number(output: Any, reference: Any) -> bool:
+    try:
+        return float(output) == float(reference)
+    except (ValueError, TypeError, OverflowError):
+        return False
+
+
 _PLAIN = {bool, int, float, complex, str, bytes, type(None)}
 
 
@@ -89,6 +141,8 @@ _NAMED: dict[str, ScoreFunction] = {
     "iou": iou,
     "reciprocal_rank": reciprocal_rank,
     "rouge_l": rouge_l,
+    "squad": exact_match(squad),
+    "squad_f1": squad_f1,
     "token_f1": token_f1,
 }
 _CORPUS: dict[str, CorpusMetric] = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from fractions import Fraction
 from typing import TYPE_CHECKING
@@ -78,18 +79,34 @@ def seats_by_weight(
     parts = {name: Fraction(share) for name, share in weights.items() if share > 0}
     # A seat more than its share is the most that rounding gives anybody.
     most = min(max(int((sizes[name] - 1) / part), 0) for name, part in parts.items())
+    least = max(math.ceil(LEAST / part) for part in parts.values())
     asked = most if n is None else n
     scale = 10**15
     seats = largest_remainder({name: int(part * scale) for name, part in parts.items()}, asked)
     for name, count in seats.items():
+        if LEAST <= count <= sizes[name]:
+            continue
+        if least > most:
+            raise DataError(_misfit(dataset, sizes, parts, least))
         if count > sizes[name]:
             raise DataError(
                 f"{asked} samples of dataset `{dataset}` by production's shares take {count} of `{name}`, "
                 f"but there are {sizes[name]}; ask for n={most} or fewer, or label more"
             )
-        if count < LEAST:
-            raise DataError(
-                f"{asked} samples of dataset `{dataset}` by production's shares hold {count} of `{name}`, "
-                f"which says nothing of it; ask for n={int(LEAST / parts[name]) + 1} or more"
-            )
+        raise DataError(
+            f"{asked} samples of dataset `{dataset}` by production's shares hold {count} of `{name}`, "
+            f"which says nothing of it; ask for n={least} or more"
+        )
     return seats
+
+
+def _misfit(dataset: str, sizes: Mapping[str, int], parts: Mapping[str, Fraction], least: int) -> str:
+    """Say of which stratum there is too little for any n that holds enough of the others."""
+    rarest = min(parts, key=lambda name: (parts[name], name))
+    scarcest = min(parts, key=lambda name: (Fraction(sizes[name] - 1) / parts[name], name))
+    needed = math.ceil(least * parts[scarcest]) + 1
+    return (
+        f"no n fits dataset `{dataset}` by production's shares: {LEAST} of `{rarest}` take n={least}, for "
+        f"which there are too few of `{scarcest}` ({sizes[scarcest]}); label {needed} of it, or give a "
+        "stratum that production does not have the share 0"
+    )

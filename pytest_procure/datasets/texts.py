@@ -9,59 +9,109 @@ from __future__ import annotations
 import importlib
 import re
 import string
+import sys
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any
 
 from pytest_procure.errors import DataError, DeclarationError
 
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
+#: What ends a clause, where it stands behind a letter; behind a digit only what is no factorial.
+_CLAUSE_END = re.compile(
+    r"(?:(?<=[^\W\d])[.,;:!?\u2026\u3002\uff0c\uff01\uff1f\u3001]+|(?<=\d)[.,;:]+)(?=\s|$)"
+)
 
 Normalise = Callable[[str], str]
 
 
-def plain(text: str) -> str:
-    """Lower case, NFKC, no punctuation, no English articles, single spaces (as SQuAD's script does)."""
+def folded(text: str) -> str:
+    """Case folded, canonical Unicode (NFC), single spaces, without a full stop at its end.
+
+    Signs, digits, operators, accents and articles stay: texts that mean something else stay different.
+    """
+    kept = " ".join(_cased(text).split())
+    return kept.removesuffix(".").rstrip() or kept
+
+
+def squad(text: str) -> str:
+    """Lower case, NFKC, no punctuation, no English articles, single spaces (as SQuAD's script does).
+
+    For short answers in English prose; it takes 5 for -5 and C for C++.
+    """
     lowered = unicodedata.normalize("NFKC", text).lower().translate(_PUNCTUATION)
     return " ".join(_ARTICLES.sub(" ", lowered).split())
 
 
-def exact_match(normalise: Normalise | None = plain) -> Callable[[Any, Any], bool]:
+def exact_match(normalise: Normalise | None = folded) -> Callable[[Any, Any], bool]:
     """A scorer: whether the output is one of the references after `normalise`, or as it is with None.
 
-    A reference is a text, or a list of texts of which any will do.
+    A reference is a text, or a list of texts of which any will do. An output of which `normalise` leaves
+    nothing is none of them, unless the reference is blank before it.
     """
     if normalise is not None and not callable(normalise):
         raise DeclarationError(f"`normalise={normalise!r}`; expected a function of a text, or None")
 
     def exact_match(output: Any, reference: Any) -> bool:
+        allowed = references_of(reference)
         if not isinstance(output, str):
             return False
-        said = output if normalise is None else normalise(output)
-        return any(
-            said == (each if normalise is None else normalise(each)) for each in references_of(reference)
-        )
+        if normalise is None:
+            return output in allowed
+        said = normalise(output)
+        return any(said == normalise(each) and (said != "" or not each.strip()) for each in allowed)
 
     return exact_match
 
 
 def token_f1(output: Any, reference: Any) -> float:
-    """F1 of the words that output and reference share, the best of several references (SQuAD's measure)."""
-    if not isinstance(output, str):
-        return 0.0
-    return max(_f1(plain(output).split(), plain(each).split()) for each in references_of(reference))
+    """F1 of the words that output and reference share, the best of several references.
+
+    Words are those of `words`, so that signs and symbols count.
+    """
+    return _best(output, reference, words, _f1)
+
+
+def squad_f1(output: Any, reference: Any) -> float:
+    """F1 of the words that output and reference share after `squad`, as SQuAD's script has it."""
+    return _best(output, reference, lambda text: squad(text).split(), _f1)
 
 
 def rouge_l(output: Any, reference: Any) -> float:
     """ROUGE-L: F1 by the longest common subsequence of words (Lin 2004), the best of several references.
 
-    Words are runs of letters and digits in lower case, without stemming.
+    Words are those of `words`, without stemming.
     """
+    return _best(output, reference, words, _lcs_f1)
+
+
+def words(text: str) -> list[str]:
+    """Cut a text, case folded and in NFC: runs of letters, marks and digits, and each other sign by itself.
+
+    What ends a clause behind a word is left out, white space too. No other sign is, so that texts of one list
+    of words say the same.
+    """
+    plain = _CLAUSE_END.sub("", _cased(text))
+    return (_ASCII_WORD if plain.isascii() else _any_word()).findall(plain)
+
+
+def _best(
+    output: Any,
+    reference: Any,
+    cut: Callable[[str], list[str]],
+    compare: Callable[[list[str], list[str]], float],
+) -> float:
+    """Give the best score against any reference; nothing said is right where the reference is blank."""
+    allowed = references_of(reference)
     if not isinstance(output, str):
         return 0.0
-    return max(_lcs_f1(_words(output), _words(each)) for each in references_of(reference))
+    said = cut(output)
+    if not said:
+        return float(any(not each.strip() for each in allowed))
+    return max(compare(said, cut(each)) for each in allowed)
 
 
 def word_error_rate(outputs: Sequence[Any], references: Sequence[Any]) -> float:
@@ -121,15 +171,11 @@ def edit_distance(said: Sequence[str], expected: Sequence[str]) -> int:
 
 
 def _f1(said: list[str], expected: list[str]) -> float:
-    if not said or not expected:
-        return float(said == expected)
     shared = sum((Counter(said) & Counter(expected)).values())
     return 2 * shared / (len(said) + len(expected))
 
 
 def _lcs_f1(said: list[str], expected: list[str]) -> float:
-    if not said or not expected:
-        return float(said == expected)
     row = [0] * (len(expected) + 1)
     for word in said:
         corner = 0
@@ -138,8 +184,19 @@ def _lcs_f1(said: list[str], expected: list[str]) -> float:
     return 2 * row[-1] / (len(said) + len(expected))
 
 
-def _words(text: str) -> list[str]:
-    return re.findall(r"[^\W_]+", unicodedata.normalize("NFKC", text).lower())
+def _cased(text: str) -> str:
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold())
+
+
+_ASCII_WORD = re.compile(r"\w+|[^\w\s]")
+
+
+@cache
+def _any_word() -> re.Pattern[str]:
+    """The same with the marks of all scripts, which `re` takes for no letters: in Hindi they are vowels."""
+    marks = "".join(chr(sign) for sign in range(sys.maxunicode) if unicodedata.category(chr(sign))[0] == "M")
+    word = rf"[\w{re.escape(marks)}\u200c\u200d]"
+    return re.compile(rf"{word}+|[^\s]")
 
 
 def _sacrebleu(function: str, outputs: Sequence[Any], references: Sequence[Any]) -> float:

@@ -19,7 +19,7 @@ class Status(IntEnum):
     OK = 1
     ERROR = 2  # the backend raised
     TIMEOUT = 3  # answered after the deadline, or given up at it
-    EMPTY = 4  # answered with nothing: None, or fewer outputs than inputs
+    EMPTY = 4  # answered with nothing: None, empty text, or fewer outputs than inputs
 
 
 @dataclass(slots=True)

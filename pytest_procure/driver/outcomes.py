@@ -2,7 +2,7 @@
 
 LOST ── not started, or no answer when waiting was over
 ERROR ── the backend raised
-EMPTY ── no outputs, not one for each input, or not a number
+EMPTY ── no outputs, not one for each input, an empty text, or not a number
 TIMEOUT ── answered after the deadline
 OK
 """
@@ -278,9 +278,14 @@ def _outputs(returned: Any, expected: int) -> tuple[list[Any], str]:
 
 
 def _fault(output: Any) -> str:
-    """Say why an output is no answer: there is none, or a float or an array that is not finite."""
+    """Say why an output is no answer: there is none, or a float or an array that is not finite.
+
+    Text without a sign is none either, as it is none where an endpoint sends it.
+    """
     if output is None:
         return "answered with nothing: the output is None"
+    if isinstance(output, (str, bytes)) and len(output) == 0:
+        return "answered with nothing: the output is an empty text"
     if isinstance(output, (float, complex)):
         return "" if cmath.isfinite(output) else f"answered with {output}"
     if (

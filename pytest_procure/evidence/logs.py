@@ -123,7 +123,7 @@ def write_log(path: Path, run: Execution, outputs: Outputs | None = None) -> Log
             part["output_sha256"] = outputs.digests(log.answers)
         done += len(log.samples)
     rows["stratum"] = -1 if codes is None else codes[rows["item"]]
-    rows["cluster"] = -1 if run.slice.clusters is None else run.slice.clusters[rows["item"]]
+    rows["cluster"] = -1 if run.slice.groups is None else run.slice.groups[rows["item"]]
     return LogFile(save(path, rows), tuple(errors), names)
 
 

@@ -37,13 +37,13 @@ def answered_right(run: Execution) -> dict[str, Any] | None:
     total = np.bincount(run.items, weights=scores, minlength=count)
     told: dict[str, Any] = {"scorer": scorer, "slice": run.slice.digest, "items": count}
     told["asked"] = _packed(asked > 0)
-    if run.slice.clusters is None and np.isin(scores, (0.0, 1.0)).all():
+    if run.slice.groups is None and np.isin(scores, (0.0, 1.0)).all():
         return {**told, "right": _packed((asked > 0) & (total == asked))}
     if scores.min() < 0 or scores.max() > 1:
         return None
     told["scores"] = _numbers(total / np.maximum(asked, 1))
-    if run.slice.clusters is not None:
-        told["clusters"] = _numbers(np.unique(run.slice.clusters, return_inverse=True)[1].astype(np.float64))
+    if run.slice.groups is not None:
+        told["clusters"] = _numbers(np.unique(run.slice.groups, return_inverse=True)[1].astype(np.float64))
     return told
 
 

@@ -147,6 +147,11 @@ class RecordedSlice(DatasetSlice):
         """The digest that was recorded."""
         return str(self._described.get("digest", ""))
 
+    @cached_property
+    def groups(self) -> NDArray[np.int64] | None:
+        """What was recorded as clusters: the samples are not here, so nobody looks at their content."""
+        return self.clusters
+
     @property
     def most(self) -> int:
         """What was recorded of the dataset's size."""

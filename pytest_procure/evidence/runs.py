@@ -14,6 +14,7 @@ from pytest_procure.driver.pull import Run
 from pytest_procure.metrics import Execution
 from pytest_procure.metrics.latency import request_latencies
 from pytest_procure.metrics.measurement import NEVER
+from pytest_procure.metrics.scoring import unscored_notes
 
 from .curves import curve, reached
 from .gallery import gallery
@@ -54,7 +55,7 @@ def run_record(run: Execution, *, declared: bool, faults: Sequence[str], kept: K
         "strata": _strata(run),
         "audit": _worst(run.launches).audit.as_dict(),
         "faults": list(faults),
-        "notes": [note for each in run.launches for note in _notes(each)],
+        "notes": [*(note for each in run.launches for note in _notes(each)), *unscored_notes(run)],
         "stopped": run.stopped,
         "stream": stream_record(run),
     }

@@ -13,11 +13,23 @@ from .latency import latency
 from .measurement import Measurement, unmeasurable
 from .memory import gpu_memory_peak
 from .metric import COST, Kind, Metric, metric
-from .quality import by_items, quality, score, score_stages
+from .quality import by_items, quality
+from .scoring import Scored, score, score_stages, telling
 from .stages import is_priced_by_stage, of_stage, sum_of_stages
 from .throughput import throughput
 
-__all__ = ["Execution", "Measurement", "Metric", "measure", "metric", "score", "score_stages", "unmeasurable"]
+__all__ = [
+    "Execution",
+    "Measurement",
+    "Metric",
+    "Scored",
+    "measure",
+    "metric",
+    "score",
+    "score_stages",
+    "telling",
+    "unmeasurable",
+]
 
 
 _BY_KIND: dict[Kind, Callable[[Metric, Execution], Measurement]] = {

@@ -13,10 +13,10 @@ from pytest_procure.units import Quantity
 
 from .execution import Execution
 from .failures import serial_effect
-from .judged import judge_fault
 from .latency import observed
 from .measurement import NEVER, Contrast, Exact, Measurement, Pairs, Rows, unmeasurable
 from .metric import Metric
+from .scoring import scoring_fault
 from .throughput import rates_of
 from .tokens import absent
 
@@ -85,7 +85,7 @@ def _unsound(ours: Execution, theirs: Execution) -> str:
 def _scores(what: Metric, named: Metric, other: Against, ours: Execution, theirs: Execution) -> Measurement:
     if what.name not in ours.scores or what.name not in theirs.scores:
         return unmeasurable(named, f"dataset `{ours.slice.dataset.name}` has no scorer for it")
-    if reason := judge_fault(what.name, ours):
+    if reason := scoring_fault(what.name, ours) or scoring_fault(what.name, theirs):
         return unmeasurable(named, reason)
     mine, its = _by_item(what, ours), _by_item(what, theirs)
     asked = ~(np.isnan(mine) | np.isnan(its))
@@ -99,7 +99,7 @@ def _scores(what: Metric, named: Metric, other: Against, ours: Execution, theirs
         return unmeasurable(named, f"{other.name} got nothing right, so there is no share of it")
     else:
         estimate = Quantity.of(round(float(mine.mean()) / float(its.mean()), 12))
-    clusters = None if ours.slice.clusters is None else ours.slice.clusters[asked]
+    clusters = None if ours.slice.groups is None else ours.slice.groups[asked]
     rows = Rows(*serial_effect(ours.failed))
     basis = Contrast(mine, its, clusters, as_ratio=not other.margin, rows=rows)
     return Measurement(named, estimate, len(mine), "items", basis)

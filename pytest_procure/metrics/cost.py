@@ -104,7 +104,7 @@ def _by_token(what: Metric, run: Execution, price: TokenPrice, good: Measurement
     cached = np.minimum(_cached(run), sent)
     asked = float(price.input) * (sent - cached) + float(price.cached_input) * cached
     each = (asked + float(price.output) * received) / price.per
-    cost, of = _by_item(each, run), "items" if run.slice.clusters is None else "clusters"
+    cost, of = _by_item(each, run), "items" if run.slice.groups is None else "clusters"
     if good is not None:
         success = _by_item(run.scores[SCORERS[what.name]], run)
         estimate = Quantity.of(round(float(cost.mean() / success.mean()), 15), price.currency)
@@ -139,9 +139,9 @@ def _by_item(values: NDArray[np.float64], run: Execution) -> NDArray[np.float64]
 
 def _by_cluster(by_item: NDArray[np.float64], run: Execution) -> NDArray[np.float64]:
     """`(clusters,)` sums of each cluster over the mean cluster's size; without clusters the items."""
-    if run.slice.clusters is None:
+    if run.slice.groups is None:
         return by_item
-    _, place = np.unique(run.slice.clusters[np.unique(run.items)], return_inverse=True)
+    _, place = np.unique(run.slice.groups[np.unique(run.items)], return_inverse=True)
     sums = np.bincount(place, weights=by_item).astype(np.float64)
     return sums * (len(sums) / len(by_item))
 

@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 from pytest_procure.units import Quantity
 
 from .execution import STOPPED, Execution
-from .judged import judge_fault
 from .latency import request_latencies
 from .measurement import Goodput, Measurement, Share, unmeasurable
 from .metric import GOODPUT, Metric
 from .quality import share_of
+from .scoring import scoring_fault
 from .weighting import weighting_fault
 
 
@@ -44,7 +44,7 @@ def goodput(run: Execution, limits: Limits) -> Measurement:
         return unmeasurable(what, f"{run.scenario.name} has no latency: all samples are due at once")
     if limits.correct and limits.correct not in run.scores:
         return unmeasurable(what, f"dataset `{run.slice.dataset.name}` has no scorer `{limits.correct}`")
-    if limits.correct and (reason := judge_fault(limits.correct, run) or _unweighable(run)):
+    if limits.correct and (reason := scoring_fault(limits.correct, run) or _unweighable(run)):
         return unmeasurable(what, reason)
     good = ~run.failed
     values = None if limits.latency is None else request_latencies(run)
@@ -72,7 +72,7 @@ def _right(good: NDArray[np.bool_], run: Execution) -> Share:
     per = run.scenario.samples_per_query
     if per == 1:
         return share_of(good.astype(np.float64), run.items, run)
-    clusters = run.slice.clusters
+    clusters = run.slice.groups
     groups = run.items if clusters is None else clusters[run.items]
     distinct = int(np.count_nonzero(np.bincount(groups)))
     if distinct == len(groups):

@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pytest_procure.backends.protocol import Passing
-from pytest_procure.datasets import DatasetSlice, Scorer
-from pytest_procure.driver.log import RequestLog, StageLog, Status
-from pytest_procure.errors import DataError
 from pytest_procure.scenarios import queries
 from pytest_procure.stats import cluster_design_effect, exact_sum
 from pytest_procure.units import Quantity
@@ -19,70 +14,13 @@ from pytest_procure.units import Quantity
 from .corpus import corpus
 from .execution import Execution
 from .failures import serial_effect
-from .judged import judge_fault
 from .measurement import Anytime, Curtailed, Measurement, Share, unmeasurable
 from .metric import Metric
+from .scoring import scoring_fault
 from .weighting import weighted_share, weighting_fault
 
 #: Wholly wrong clusters that a lucky run may just have missed, when their spread is taken from it.
 UNSEEN = 0.5
-
-
-def score(logs: tuple[RequestLog, ...], chosen: DatasetSlice, scorer: Scorer) -> NDArray[np.float64]:
-    """Score every sample, `(samples,)` in [0, 1]; a request without a good answer scores 0.
-
-    Raises `DataError` when the scorer raises, or gives something that is no score.
-    """
-    if chosen.references is None:
-        raise DataError(
-            f"dataset `{chosen.dataset.name}` has no references, so `{scorer.metric}` cannot be scored; "
-            "give `references=` or put no quality bar on it"
-        )
-    scores = np.zeros(sum(len(log.samples) for log in logs))
-    position = 0
-    for log in logs:
-        good = np.repeat(log.status == Status.OK, log.samples_per_query)[: len(log.samples)]
-        for place in np.flatnonzero(good):
-            item = int(log.samples[place])
-            scores[position + place] = score_one(scorer, log.answers[place], chosen.references[item], item)
-        position += len(log.samples)
-    return scores
-
-
-def score_stages(logs: tuple[RequestLog, ...], chosen: DatasetSlice) -> dict[str, NDArray[np.float64]]:
-    """Score what each labelled stage of a pipeline gave: stage -> `(samples,)` in [0, 1].
-
-    A sample that did not pass the stage scores 0. Raises `DataError` as `score` does.
-    """
-    found = {}
-    for name in chosen.dataset.stages:
-        labelled = chosen.stage(name)
-        if labelled is None or not any(name in log.stages for log in logs):
-            continue
-        references, labels = labelled
-        parts = []
-        for log in logs:
-            scores = np.zeros(len(log.samples))
-            stage = log.stages.get(name) or StageLog.empty(len(log.samples))
-            for place in np.flatnonzero(stage.passing == Passing.OK):
-                item = int(log.samples[place])
-                scores[place] = score_one(labels.scorer, stage.outputs[place], references[item], item)
-            parts.append(scores)
-        found[name] = np.concatenate(parts)
-    return found
-
-
-def score_one(scorer: Scorer, output: Any, reference: Any, item: int) -> float:
-    """Score one answer to an item of the slice. Raises `DataError`."""
-    try:
-        return scorer(output, reference)
-    except DataError as error:
-        raise DataError(f"sample {item} of the slice: {error}") from None
-    except Exception as error:
-        raise DataError(
-            f"the scorer of `{scorer.metric}` raised {type(error).__name__} on sample {item} of the slice: "
-            f"{error}"
-        ) from error
 
 
 def quality(what: Metric, run: Execution) -> Measurement:
@@ -98,7 +36,7 @@ def quality(what: Metric, run: Execution) -> Measurement:
     if len(scores) == 0:
         return unmeasurable(what, "no request was made")
     fixed = run.scenario.stopping == "fixed"
-    if reason := judge_fault(what.name, run) or (weighting_fault(run) if fixed else ""):
+    if reason := scoring_fault(what.name, run) or (weighting_fault(run) if fixed else ""):
         return unmeasurable(what, reason)
     if not fixed:
         return _looked_at(what, scores, run)
@@ -133,7 +71,7 @@ def share_of(
     missing = run.failed if failed is None else failed
     if run.slice.weights is not None:
         return weighted_share(scores, items, run.slice, missing)
-    clusters = run.slice.clusters
+    clusters = run.slice.groups
     groups = items if clusters is None else clusters[items]
     distinct = int(np.count_nonzero(np.bincount(groups)))  # np.unique takes a second for a million
     effect: float = 1.0

@@ -26,6 +26,7 @@ from .failures import serial_effect
 from .measurement import NEVER, Exact, Latencies, Means, Measurement, Share, unmeasurable
 from .metric import COST, ERROR_RATE, Metric
 from .quality import share_of
+from .scoring import scoring_fault
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +118,9 @@ def _quality(what: Metric, run: Execution, told: Columns) -> Measurement:
             what, f"dataset `{run.slice.dataset.name}` has no labels for it; give it `stages=`"
         )
     kept = told.reached
+    passed = int((kept & ~told.failed).sum())
+    if reason := scoring_fault(what.name, run, answers=passed, of=int(kept.sum())):
+        return unmeasurable(what, reason)
     basis = share_of(scores[kept], run.items[kept], run, told.failed[kept])
     estimate = Quantity.of(round(basis.total / basis.n, 12))
     return Measurement(what, estimate, int(kept.sum()), "samples", basis)
@@ -187,7 +191,7 @@ def _mean(
     items, place = np.unique(run.items[kept], return_inverse=True)
     cost = np.bincount(place, weights=each[kept]) / np.bincount(place)
     mean = float(cost.mean())
-    clusters = run.slice.clusters
+    clusters = run.slice.groups
     values: NDArray[Any] = cost
     if clusters is not None:  # large ones weigh more, as they do in the mean
         _, member_of = np.unique(clusters[items], return_inverse=True)

@@ -19,7 +19,8 @@ def weighting_fault(run: Execution) -> str:
     if run.slice.weights is None:
         return ""
     names, codes = _strata(run.slice)
-    asked = np.bincount(codes[np.unique(run.items)], minlength=len(names))
+    _, first = np.unique(_independent(run.items, run.slice, codes), return_index=True)
+    asked = np.bincount(codes[run.items[first]], minlength=len(names))
     for name, count in zip(names, asked.tolist(), strict=True):
         if count < LEAST:
             return f"the run asked {count} samples of `{name}`; a weighted share takes {LEAST} or more"
@@ -31,15 +32,17 @@ def weighted_share(
 ) -> Share:
     """Give the share in production with its design effect: an item asked often is one, at its mean score.
 
-    `n` is the number of different items. Their part of the slice is that of production but for rounding, so
-    the effect is near 1; it is never taken as less.
+    So are items of a stratum that have the same content. `n` is the number of different items. Their part of
+    the slice is that of production but for rounding, so the effect is near 1; it is never taken as less.
     """
     assert chosen.weights is not None, "the caller has looked"
     names, codes = _strata(chosen)
-    asked, place = np.unique(items, return_inverse=True)
+    asked, first, place = np.unique(
+        _independent(items, chosen, codes), return_index=True, return_inverse=True
+    )
     means = np.bincount(place, weights=scores) / np.bincount(place)
     parts = [chosen.weights[name] for name in names]
-    found = stratified_mean(np.clip(means, 0.0, 1.0), codes[asked], parts)
+    found = stratified_mean(np.clip(means, 0.0, 1.0), codes[items[first]], parts)
     effect, df = max(found.design_effect, 1.0), found.df
     # Failures under load come in rows, whatever is asked.
     serial, serial_df = serial_effect(np.repeat(failed, len(scores) // len(failed)))
@@ -47,6 +50,16 @@ def weighted_share(
         effect, df = serial, serial_df
     n = len(asked)
     return Share(found.mean * n, n, effect, max(df, 1), weighted=True)
+
+
+def _independent(
+    items: NDArray[np.int64], chosen: DatasetSlice, codes: NDArray[np.intp]
+) -> NDArray[np.int64]:
+    """Number what each item asked counts as: itself, or with others of its stratum and content one."""
+    if chosen.groups is None:
+        return items
+    told: NDArray[np.int64] = chosen.groups[items] * (int(codes.max()) + 1) + codes[items]
+    return told
 
 
 def _strata(chosen: DatasetSlice) -> tuple[list[str], NDArray[np.intp]]:

@@ -82,6 +82,7 @@ def _slice(run: RunRecord) -> dict[str, Any]:
 #: Conditions that are the offer's or the machine's own, and may differ between offers.
 _OWN_CONDITIONS = frozenset(
     {"energy", "inputs", "warmup_failures", "max_batch", "max_wait", "warmup_calls_by_batch", "ended_by"}
+    | {"unscored"}
 )
 
 

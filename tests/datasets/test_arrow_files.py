@@ -133,3 +133,30 @@ def test_what_the_library_itself_saves_is_read(tmp_path):
     assert list(data.inputs) == [
         {"text": t, "x": x} for t, x in zip(COLUMNS["text"], COLUMNS["x"], strict=True)
     ]
+
+
+@pytest.mark.parametrize("key", ["text", "label"])
+def test_a_column_named_twice_is_told(tmp_path, key):
+    import pyarrow.parquet as pq
+
+    columns = [pa.array(["a", "b"]), pa.array(["c", "d"]), pa.array(["x", "y"])]
+    other = "label" if key == "text" else "text"
+    pq.write_table(pa.table(columns, names=[key, key, other]), tmp_path / "d.parquet")
+    with pytest.raises(DataError, match=f"d.parquet: 2 columns are named `{key}`"):
+        Dataset.from_parquet("d", tmp_path / "d.parquet", input="text", reference="label")
+
+
+@pytest.mark.parametrize(
+    ("texts", "labels", "told"),
+    [
+        (["a", "b"], ["x", ""], "row 1: `label` is empty"),
+        (["a", "b"], ["  ", "x"], "row 0: `label` is empty"),
+        (["a", None], ["x", "y"], "row 1: `text` is empty"),
+    ],
+)
+def test_empty_labels_and_inputs_are_refused_as_in_other_files(tmp_path, texts, labels, told):
+    import pyarrow.parquet as pq
+
+    pq.write_table(pa.table({"text": texts, "label": labels}), tmp_path / "d.parquet")
+    with pytest.raises(DataError, match=told):
+        Dataset.from_parquet("d", tmp_path / "d.parquet", input="text", reference="label")

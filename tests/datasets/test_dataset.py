@@ -123,3 +123,17 @@ def test_records_are_read_by_key():
 def test_a_record_without_a_key_is_told():
     with pytest.raises(DataError, match="record 1 of dataset `a` has no `text`"):
         Dataset.from_records("a", [{"text": 1}, {"txt": 1}], input="text")
+
+
+@pytest.mark.parametrize(
+    "references",
+    [
+        np.array(["2026-01-01", "NaT"], dtype="M8[D]"),
+        [np.datetime64("2026-01-01"), np.datetime64("NaT")],
+        np.array([1, "NaT"], dtype="m8[s]"),
+        [0j, complex(float("nan"), 0)],
+    ],
+)
+def test_a_time_that_is_none_is_no_reference(references):
+    with pytest.raises(DataError, match="sample 1 of dataset `d` has no reference"):
+        Dataset.from_arrays("d", inputs=[0, 1], references=references)

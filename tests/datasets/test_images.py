@@ -1,3 +1,6 @@
+import struct
+import zlib
+
 import numpy as np
 import pytest
 
@@ -100,3 +103,68 @@ def test_a_folder_without_subfolders_is_told(tmp_path):
 def test_a_form_that_cannot_be_meant_is_refused(pictures, form):
     with pytest.raises(DeclarationError):
         Dataset.from_images("a", pictures / "animals", **form)
+
+
+@pytest.mark.parametrize("mode", ["L", "RGB"])
+@pytest.mark.parametrize("name", ["deep.png", "deep.tif"])
+def test_a_picture_of_16_bits_is_refused_and_not_clipped(pictures, name, mode):
+    Image.fromarray(np.full((4, 4), 30_000, dtype=np.uint16)).save(pictures / "animals" / "cat" / name)
+    with pytest.raises(DataError, match=rf"cat/{name}: more than 8 bits a channel .*scale it to 8 bits"):
+        Dataset.from_images("a", pictures / "animals", mode=mode)
+
+
+def test_a_coloured_picture_of_16_bits_is_refused_and_not_cut(pictures):
+    rows = b"".join(b"\0" + bytes(range(24)) for _ in range(4))
+    (pictures / "animals" / "cat" / "deep.png").write_bytes(
+        b"\x89PNG\r\n\x1a\n"
+        + chunk(b"IHDR", struct.pack(">IIBBBBB", 4, 4, 16, 2, 0, 0, 0))
+        + chunk(b"IDAT", zlib.compress(rows))
+        + chunk(b"IEND", b"")
+    )
+    with pytest.raises(DataError, match=r"cat/deep.png: more than 8 bits a channel \(RGB;16B\)"):
+        Dataset.from_images("a", pictures / "animals")
+
+
+def chunk(kind, data):
+    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+
+@pytest.mark.parametrize("orientation", range(1, 9))
+def test_a_picture_is_turned_upright(pictures, orientation):
+    from PIL import ImageOps
+
+    picture = Image.effect_noise((6, 4), 80)
+    told = picture.getexif()
+    told[274] = orientation
+    picture.save(pictures / "animals" / "cat" / "0.png", exif=told)
+    data = Dataset.from_images("a", pictures / "animals", mode="L")
+    with Image.open(pictures / "animals" / "cat" / "0.png") as saved:
+        upright = np.asarray(ImageOps.exif_transpose(saved))
+    assert np.array_equal(data.inputs[0], upright)
+
+
+def test_a_jpeg_of_any_name_is_loaded(pictures):
+    Image.new("L", (6, 4), 90).save(pictures / "animals" / "cat" / "2.jfif", "JPEG")
+    assert Dataset.from_images("a", pictures / "animals").references.count("cat") == 3
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("cat/more/2.png", "cat/more: a folder within a label's"),
+        ("cat/2.xcf", "cat/2.xcf: no picture by its name"),
+        ("2.png", "2.png: lies in no subfolder, so it has no label"),
+    ],
+)
+def test_no_picture_is_passed_over(pictures, name, told):
+    place = pictures / "animals" / name
+    place.parent.mkdir(exist_ok=True)
+    Image.new("L", (6, 4)).save(place, "PNG")
+    with pytest.raises(DataError, match=told):
+        Dataset.from_images("a", pictures / "animals")
+
+
+@pytest.mark.parametrize("name", ["cat/.DS_Store", "cat/Thumbs.db", "README.md"])
+def test_what_is_no_picture_by_custom_is_passed_over(pictures, name):
+    (pictures / "animals" / name).write_text("x")
+    assert len(Dataset.from_images("a", pictures / "animals")) == 4

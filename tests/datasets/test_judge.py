@@ -204,3 +204,28 @@ def test_what_is_disclosed_of_a_judges_backend_holds_no_secret():
     told = judge.found()["disclosed"]
     hidden = "[redacted]"
     assert told == {"command": ["serve", "--api-key", hidden], "password": hidden, "runtime": "r"}
+
+
+@pytest.mark.parametrize("answer", [{1: "a", "b": 2}, 3], ids=["no JSON", "no text"])
+def test_an_answer_of_which_no_prompt_can_be_made_counts_as_wrong_and_is_counted(answer):
+    judge = llm_judge(lambda batch: ["Yes."] * len(batch), lambda output, reference: output + reference)
+    assert judge("a", "b") is True
+    assert judge(answer, "b") is False
+    assert judge.found()["unread"] == 1
+
+
+def test_a_prompt_that_cannot_be_made_of_what_is_right_is_the_suites_mistake():
+    with pytest.raises(TypeError):
+        llm_judge(lambda batch: ["Yes."] * len(batch), lambda output, reference: output["a"])("a", "b")
+
+
+def test_an_opinion_that_read_raises_on_counts_as_wrong():
+    judge = llm_judge(lambda batch: ["Perhaps."] * len(batch), PROMPT, read={"Yes.": True}.__getitem__)
+    assert judge("a", "b") is False
+    assert judge.found()["unread"] == 1
+
+
+def test_a_label_that_is_given_again_counts_once():
+    judge = llm_judge(Strict(), PROMPT, labels=[("a", "a", True)] * 14 + [("a", "b", False)] * 14)
+    judge("a", "a")
+    assert (judge.found()["right"], judge.found()["wrong"]) == ([1, 1], [1, 1])

@@ -157,6 +157,25 @@ def test_a_row_that_is_none_is_told_with_its_line(base, text, told):
         Dataset.from_csv("t", table(base, text), input="text", reference="label", convert={"label": int})
 
 
+def test_a_label_of_blanks_is_no_label(base):
+    with refused("line 2: `label` is empty"):
+        Dataset.from_csv("t", table(base, "text,label\na, \t\n"), input="text", reference="label")
+
+
+def test_whatever_a_conversion_raises_is_one_line(base):
+    with refused("line 2: `label` is 'b': KeyError: 'b'"):
+        convert = {"label": {"a": 1}.__getitem__}
+        Dataset.from_csv(
+            "t", table(base, "text,label\na,b\n"), input="text", reference="label", convert=convert
+        )
+
+
+def test_an_input_that_is_null_is_refused(base):
+    name = jsonl(base, [{"text": "a", "label": 1}, {"text": None, "label": 2}])
+    with refused("line 2: `text` is empty; fill it in or leave the record out"):
+        Dataset.from_jsonl("t", name, input="text", reference="label")
+
+
 def test_the_limit_on_fields_is_given_back(base):
     before = csv.field_size_limit()
     Dataset.from_csv("t", table(base, "text\na\n"), input="text")

@@ -5,20 +5,71 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_procure.datasets import Dataset, exact_match, ndcg_at, recall_at
+from pytest_procure.datasets import Dataset, exact_match, ndcg_at, recall_at, squad
 from pytest_procure.datasets.boxes import iou, mean_average_precision
 from pytest_procure.datasets.classes import macro_f1, micro_f1
 from pytest_procure.datasets.retrieval import reciprocal_rank
-from pytest_procure.datasets.texts import bleu, chrf, edit_distance, rouge_l, token_f1, word_error_rate
+from pytest_procure.datasets.texts import (
+    bleu,
+    chrf,
+    edit_distance,
+    rouge_l,
+    squad_f1,
+    token_f1,
+    word_error_rate,
+    words,
+)
 from pytest_procure.errors import DataError, DeclarationError
 
 invariant = settings(deadline=None, derandomize=True, max_examples=80)
 
 
-def test_exact_match_looks_past_case_articles_and_punctuation():
-    assert exact_match()("The  Eiffel Tower!", "eiffel tower")
-    assert not exact_match(None)("The Eiffel Tower", "eiffel tower")
+def test_exact_match_looks_past_case_white_space_and_a_full_stop():
+    assert exact_match()("The  Eiffel\nTower. ", "the eiffel tower")
+    assert exact_match()("Cafe\u0301", "CAF\u00c9")
+    assert not exact_match(None)("The Eiffel Tower", "the eiffel tower")
     assert exact_match(str.strip)(" a ", ["b", "a"])
+
+
+#: Pairs that mean something else.
+DIFFERENT = [
+    ("", "A"), ("the", "A"), ("...", "A"), ("5", "-5"), ("15", "1.5"), ("1250", "12.50"), ("C", "C++"),
+    ("3<5", "3>5"), ("a", "the"), ("$5", "%5"), ("10:30", "1030"), ("x\u00b2", "x2"), ("5!", "5"),
+    (".5", "5"), ("\U0001f44d", "\U0001f44e"), ("!!!", "\u2705"), ("\u0915\u093f", "\u0915\u0940"),
+    ("100", "1 00"), ("!", "?"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("one", "other"), [*DIFFERENT, *((b, a) for a, b in DIFFERENT)])
+def test_texts_that_mean_something_else_are_different(one, other):
+    assert not exact_match()(one, other)
+    assert token_f1(one, other) < 1
+    assert rouge_l(one, other) < 1
+
+
+def test_what_ends_a_clause_costs_no_score():
+    assert token_f1("Yes, it is!", "yes it is") == rouge_l("Yes, it is!", "yes it is") == 1.0
+
+
+def test_squads_normalisation_is_there_under_its_own_name():
+    assert exact_match(squad)("The  Eiffel Tower!", "eiffel tower")
+    assert squad_f1("the red fox", "a red fox") == 1.0
+
+
+@pytest.mark.parametrize("score", [exact_match(squad), squad_f1])
+def test_what_squads_normalisation_leaves_nothing_of_is_no_reference(score):
+    assert not score("", "A")
+    assert not score("the", "A")
+    assert score("", "")
+    assert score("the", " ")
+
+
+@invariant
+@given(st.text(), st.text())
+def test_one_list_of_words_is_one_text_but_for_case_space_and_ends_of_clauses(one, other):
+    assert rouge_l(one, one) == token_f1(one, one) == 1.0
+    if rouge_l(one, other) == 1.0:
+        assert words(one) == words(other)
 
 
 @pytest.mark.parametrize("output", [None, 3, ["a"], np.array(["a"])])
@@ -28,7 +79,8 @@ def test_what_is_no_text_matches_nothing(output):
 
 
 def test_token_f1_is_that_of_the_shared_words():
-    assert token_f1("a red fox runs", "red fox sleeps here") == pytest.approx(2 * 2 / (3 + 4))
+    assert token_f1("a red fox runs", "red fox sleeps here") == pytest.approx(2 * 2 / (4 + 4))
+    assert squad_f1("a red fox runs", "red fox sleeps here") == pytest.approx(2 * 2 / (3 + 4))
     assert token_f1("", "") == 1.0
     assert token_f1("x", ["y", "x"]) == 1.0
 
@@ -163,3 +215,31 @@ def test_map_finds_what_is_there_and_nothing_in_a_failed_request():
     assert mean_average_precision(["no boxes", {"boxes": 3}], right) == 0.0
     with pytest.raises(DataError, match="no mapping"):
         mean_average_precision([said], [None])
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("label", [2**63, 2**64, 1.9, "1", float("nan"), None])
+def test_map_takes_a_label_that_is_no_whole_number_for_no_answer(label):
+    pytest.importorskip("torchmetrics")
+    pytest.importorskip("pycocotools")
+    right = [{"boxes": [[0, 0, 10, 10]], "labels": [1]}]
+    assert (
+        mean_average_precision([{"boxes": [[0, 0, 10, 10]], "scores": [1], "labels": [label]}], right) == 0.0
+    )
+    with pytest.raises(DataError, match="whole `labels`"):
+        mean_average_precision([None], [{"boxes": [[0, 0, 10, 10]], "labels": [label]}])
+
+
+@pytest.mark.parametrize("score", [float("nan"), float("inf")])
+@pytest.mark.filterwarnings("ignore")
+def test_map_takes_a_score_that_is_no_number_for_no_answer(score):
+    pytest.importorskip("torchmetrics")
+    pytest.importorskip("pycocotools")
+    right = [{"boxes": [[0, 0, 10, 10]], "labels": [1]}]
+    assert (
+        mean_average_precision([{"boxes": [[0, 0, 10, 10]], "scores": [score], "labels": [1]}], right) == 0.0
+    )
+
+
+def test_long_answers_that_differ_at_their_end_are_different_classes():
+    assert macro_f1([[0] * 400 + [1]], [[0] * 400 + [2]]) == 0.0

@@ -219,3 +219,44 @@ def test_a_rule_of_the_wrong_arity_or_that_fails_is_told_in_one_sentence():
         data.slice(where=lambda sample: sample > 1)
     with pytest.raises(DataError, match=r"failed on sample 1 of dataset `d`: ZeroDivisionError: "):
         data.slice(where=lambda sample, label, stratum: sample / label)
+
+
+def groups(inputs, **more):
+    return Dataset.from_arrays("d", inputs=inputs, references=["r"] * len(inputs), **more).slice().groups
+
+
+def test_samples_that_differ_stand_for_themselves():
+    assert groups(["a", "b", "c"]) is None
+
+
+def test_samples_of_equal_content_are_one_group():
+    assert groups(["a", "b", "a", "c", "b"]).tolist() == [0, 1, 0, 2, 1]
+
+
+def test_the_same_question_with_another_label_is_another_sample():
+    chosen = Dataset.from_arrays("d", inputs=["a", "a"], references=["x", "y"]).slice()
+    assert chosen.groups is None
+
+
+def test_clusters_are_groups_where_their_samples_differ():
+    assert groups(["a", "b", "c", "d"], clusters=["x", "x", "y", "y"]).tolist() == [0, 0, 1, 1]
+
+
+def test_a_sample_that_clusters_share_does_not_make_them_one():
+    assert groups(["thanks", "b", "thanks", "d"], clusters=["x", "x", "y", "y"]).tolist() == [0, 0, 1, 1]
+
+
+def test_clusters_of_equal_content_are_one():
+    found = groups(["a", "b", "b", "a", "c", "d"], clusters=["x", "x", "y", "y", "z", "z"])
+    assert found.tolist() == [0, 0, 0, 0, 1, 1]
+
+
+def test_of_contents_and_clusters_the_fewer_count():
+    found = groups(["a", "b", "a", "a", "b", "b"], clusters=["u", "u", "v", "v", "w", "w"])
+    assert found.tolist() == [0, 1, 0, 0, 1, 1]
+
+
+def test_repeats_are_told():
+    chosen = Dataset.from_arrays("d", inputs=["a", "a", "b"]).slice()
+    assert chosen.describe()["repeats"] == 1
+    assert "repeats" not in Dataset.from_arrays("d", inputs=["a", "b"]).slice().describe()

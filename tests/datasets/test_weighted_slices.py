@@ -46,7 +46,8 @@ def test_the_same_seed_chooses_the_same(queues):
         ({"billing": -0.2, "legal": 1.2, "spam": 0}, "expected a share from 0 to 1"),
         ({"billing": float("nan"), "legal": 1, "spam": 0}, "expected a share from 0 to 1"),
         ({}, "expected stratum -> share"),
-        ({"billing": 0.001, "legal": 0.999, "spam": 0}, "says nothing of it; ask for n=2000 or more"),
+        ({"billing": 0.04, "legal": 0.04, "spam": 0.92}, "no n fits dataset `q` by production's shares"),
+        ({"billing": 0.001, "legal": 0.999, "spam": 0}, "too few of `legal` (40); label 1999 of it"),
         ({"billing": 0.2, "legal": 0.2, "spam": 0.6}, "ask for n=15 or fewer"),
     ],
 )
@@ -80,3 +81,29 @@ def test_seats_are_within_one_of_the_share_and_never_more_than_there_are(strata,
     for name, count in seats.items():
         assert 2 <= count <= sizes[name]
         assert abs(count - total * weights[name]) <= 1
+
+
+def test_a_slice_that_is_too_small_is_told_an_n_that_fits():
+    data = Dataset.from_arrays("q", inputs=np.arange(200), strata=["a"] * 100 + ["b"] * 100)
+    with pytest.raises(DataError, match="hold 1 of `b`, which says nothing of it; ask for n=20 or more"):
+        data.slice(n=10, weights={"a": 0.9, "b": 0.1})
+    assert len(data.slice(n=20, weights={"a": 0.9, "b": 0.1})) == 20
+
+
+@invariant
+@given(
+    st.lists(st.integers(1, 40), min_size=2, max_size=4),
+    st.lists(st.integers(1, 20), min_size=4, max_size=4),
+    st.integers(1, 120),
+)
+def test_an_n_that_is_asked_for_fits(sizes, shares, n):
+    names = "abcd"[: len(sizes)]
+    told = dict(zip(names, sizes, strict=True))
+    whole = sum(shares[: len(sizes)])
+    weights = {name: share / whole for name, share in zip(names, shares, strict=False)}
+    try:
+        seats_by_weight("q", told, weights, n)
+    except DataError as error:
+        if "ask for n=" in str(error):
+            asked = int(str(error).partition("ask for n=")[2].split()[0])
+            assert sum(seats_by_weight("q", told, weights, asked).values()) == asked

@@ -41,6 +41,11 @@ def test_an_exception_fails_its_request_and_the_run_goes_on():
     assert (log.completed >= log.started).all()
 
 
+def test_blank_text_is_an_answer_as_it_is_from_an_endpoint():
+    log = drive(answers([" "]), Numbers(1), ONE_AT_A_TIME).log
+    assert log.status.tolist() == [Status.OK]
+
+
 def test_an_answer_may_say_that_it_is_an_error():
     log = drive(answers([1], [Answer(None, error="stage a: no\nindex")]), Numbers(2), ONE_AT_A_TIME).log
     assert log.status.tolist() == [Status.OK, Status.ERROR]
@@ -128,6 +133,10 @@ def test_an_exception_that_cannot_be_told_is_told():
         ([1, 2], "answered 1 inputs with 2 outputs"),
         (np.zeros(0), "answered 1 inputs with 0 outputs"),
         ([None], "answered with nothing: the output is None"),
+        ([""], "answered with nothing: the output is an empty text"),
+        ([b""], "answered with nothing: the output is an empty text"),
+        (np.array([""]), "answered with nothing: the output is an empty text"),
+        ([Answer("")], "answered with nothing: the output is an empty text"),
         ([Answer(None, 1, 1)], "answered with nothing: the output is None"),
         ("x", "answered with a str; expected a sequence of 1 outputs"),
         ({"label": 1}, "answered with a dict; expected a sequence of 1 outputs"),

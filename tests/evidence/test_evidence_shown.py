@@ -299,7 +299,7 @@ class Slice:
     digest = "d"
 
     def __init__(self, clusters=None):
-        self.clusters = clusters
+        self.groups = clusters
 
     def __len__(self):
         return 60

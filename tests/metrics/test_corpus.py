@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 from by_hand import execution, log
 
+from pytest_procure.datasets.classes import macro_f1
 from pytest_procure.decision import Policy, decide
 from pytest_procure.errors import DataError
 from pytest_procure.metrics import measure, metric
@@ -48,6 +49,19 @@ def test_a_function_that_raises_is_one_sentence():
 
     with pytest.raises(DataError, match="`macro_f1` raised ZeroDivisionError: no true positives"):
         measure(F1, run([1.0] * 50, broken))
+
+
+@pytest.mark.parametrize("answer", ["nonsense", float("nan")])
+def test_an_answer_that_ends_the_function_by_itself_is_none(answer):
+    measured = measure(F1, run([1.0] * 60 + [answer] * 40))
+    assert measured.estimate == Quantity.of(0.6)
+
+
+@pytest.mark.parametrize(("answer", "measurable"), [("{}", False), ("a{}", True)])
+def test_answers_of_another_kind_than_the_labels_throughout_decide_nothing(answer, measurable):
+    measured = measure(F1, run([answer.format(k) for k in range(100)], macro_f1))
+    assert (measured.estimate is not None) is measurable
+    assert measurable or "100 of them would be right as numbers" in measured.basis.reason
 
 
 def test_a_number_that_is_none_is_refused():

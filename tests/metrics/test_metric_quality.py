@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from by_hand import ITEMS, execution, log
@@ -5,7 +7,7 @@ from by_hand import ITEMS, execution, log
 from pytest_procure.datasets import Dataset
 from pytest_procure.driver.log import Status
 from pytest_procure.errors import DataError
-from pytest_procure.metrics import measure, metric, score
+from pytest_procure.metrics import measure, metric, score, telling
 from pytest_procure.metrics.measurement import Unmeasurable
 from pytest_procure.units import Quantity
 
@@ -76,7 +78,10 @@ def answered(answers, **more):
 
 def scored(chosen, *logs):
     (scorer,) = chosen.dataset.scorers.values()
-    return score(logs, chosen, scorer).tolist()
+    found = score(logs, chosen, scorer)
+    if found.error is not None:
+        raise found.error
+    return found.values.tolist()
 
 
 def test_each_answer_is_scored_against_its_own_reference():
@@ -113,6 +118,138 @@ def test_a_score_that_is_none_names_the_sample(value):
 
     with pytest.raises(DataError, match=r"sample 0 of the slice: the scorer of `quality.strange` gave"):
         scored(slice_of(strange), answered([0, 1]))
+
+
+@pytest.mark.parametrize(
+    "answer", [np.zeros(2), object(), {1: "a", "b": object()}], ids=["array", "own", "dict"]
+)
+def test_an_answer_that_cannot_be_scored_is_wrong_and_counted(answer):
+    chosen = slice_of()
+    found = score((answered([0, answer, 2, 9]),), chosen, chosen.dataset.scorers["accuracy"])
+    assert found.values.tolist() == [1, 0, 1, 0]
+    assert found.unscored == 1
+    assert "expected" in found.why
+
+
+def test_an_answer_that_the_buyers_own_scorer_raises_on_is_wrong():
+    def strict(output, reference):
+        return output["label"] == reference
+
+    chosen = slice_of(strict)
+    found = score((answered([{"label": 0}, "nonsense"]),), chosen, chosen.dataset.scorers["quality.strict"])
+    assert (found.values.tolist(), found.unscored) == ([1, 0], 1)
+    assert found.why.startswith("its scorer raised TypeError")
+
+
+def test_an_answer_of_which_a_scorer_makes_no_score_is_wrong():
+    def share(output, reference):
+        return output
+
+    chosen = slice_of(share)
+    found = score((answered([0.5, 7, float("nan")]),), chosen, chosen.dataset.scorers["quality.share"])
+    assert (found.values.tolist(), found.unscored) == ([0.5, 0, 0], 2)
+
+
+def test_what_a_scorer_raised_is_told_without_its_words_where_samples_are_withheld():
+    def strict(output, reference):
+        return {reference: True}[output]
+
+    data = Dataset.from_arrays("two", inputs=[0, 1], references=["a", "b"], scorer=strict, show_samples=False)
+    found = score((answered(["secret", "b"]),), data.slice(), data.scorers["quality.strict"])
+    assert found.why == "its scorer raised KeyError"
+
+
+def test_a_scorer_that_takes_the_references_and_none_of_the_answers_decides_nothing():
+    chosen = slice_of()
+    found = score((answered([np.zeros(2)] * 4),), chosen, chosen.dataset.scorers["accuracy"])
+    assert found.unscored == 4
+    run = execution(answered([np.zeros(2)] * 4), scores={"accuracy": found.values})
+    run = replace(run, launches=telling(run.launches, [{"accuracy": found}], {}))
+    reason = measure(ACCURACY, run).basis.reason
+    assert reason.startswith("none of 4 answers could be scored")
+    assert "decode='argmax'" in reason
+
+
+def launches_of(function, *answers, whole=True):
+    """Put runs of these answers, by the buyer's own scorer, together."""
+    chosen = slice_of(function)
+    (scorer,) = chosen.dataset.scorers.values()
+    logs = [answered(list(each)) for each in answers]
+    found = [{scorer.metric: score((log,), chosen, scorer)} for log in logs]
+    runs = execution(*logs).launches
+    return telling(runs, found, {}, whole=whole)
+
+
+def strict(output, reference):
+    return output["label"] == reference
+
+
+def test_a_scorer_that_raises_on_every_answer_and_on_references_is_the_suites_mistake():
+    with pytest.raises(DataError, match="raised TypeError on sample 0 of the slice"):
+        launches_of(strict, [0, 1], [2, 3])
+
+
+def test_a_launch_of_which_nothing_can_be_scored_ends_no_run():
+    good, bad = launches_of(strict, [{"label": 0}, {"label": 1}], [2, 3])
+    assert "unscored" not in good.conditions
+    assert bad.conditions["unscored"]["quality.strict"]["answers"] == 2
+
+
+def test_a_part_of_a_run_of_which_nothing_can_be_scored_ends_nothing():
+    (part,) = launches_of(strict, [2, 3], whole=False)
+    assert part.conditions["unscored"]["quality.strict"]["answers"] == 2
+
+
+def test_labels_are_held_against_the_answers_of_all_launches():
+    chosen = slice_of(references=("0", "1", "2", "3"))
+    logs = [answered([7, 7]), answered([0, 1])]
+    found = [{"accuracy": score((log,), chosen, chosen.dataset.scorers["accuracy"])} for log in logs]
+    runs = telling(execution(*logs).launches, found, {})
+    assert [run.conditions["unscored"]["accuracy"]["answers"] for run in runs] == [2, 2]
+    assert "2 of them would be right as numbers" in runs[0].conditions["unscored"]["accuracy"]["why"]
+
+
+def test_failures_are_judged_though_the_few_answers_cannot_be_scored():
+    status = [Status.ERROR] * 3 + [Status.OK]
+    made = answered([None, None, None, np.zeros(2)], status=status)
+    chosen = slice_of()
+    found = score((made,), chosen, chosen.dataset.scorers["accuracy"])
+    run = execution(made, scores={"accuracy": found.values})
+    run = replace(run, launches=telling(run.launches, [{"accuracy": found}], {}))
+    assert measure(ACCURACY, run).estimate == Quantity.of(0)
+
+
+def test_a_reference_that_a_scorer_of_ours_cannot_read_is_the_suites_mistake():
+    data = Dataset.from_arrays("two", inputs=[0, 1], references=["a", 3], scorer="exact_match")
+    with pytest.raises(DataError, match="sample 1 of the slice: the reference is int; expected a text"):
+        score((answered(["a", "b"]),), data.slice(), data.scorers["quality.exact_match"])
+
+
+@pytest.mark.parametrize("output", [3, None, ["a"]])
+@pytest.mark.parametrize("name", ["exact_match", "token_f1", "rouge_l"])
+def test_a_reference_that_cannot_be_read_is_told_whatever_was_answered(name, output):
+    data = Dataset.from_arrays("two", inputs=[0, 1], references=["a", 3], scorer=name)
+    with pytest.raises(DataError, match="the reference is int; expected a text"):
+        score((answered(["a", output]),), data.slice(), data.scorers[f"quality.{name}"])
+
+
+def test_labels_left_as_text_against_answers_that_are_numbers_decide_nothing():
+    chosen = slice_of(references=("0", "1", "2", "3"))
+    made = answered([0, 1, 0, 3])
+    found = score((made,), chosen, chosen.dataset.scorers["accuracy"])
+    run = execution(made, scores={"accuracy": found.values})
+    run = replace(run, launches=telling(run.launches, [{"accuracy": found}], {}))
+    reason = measure(ACCURACY, run).basis.reason
+    assert "the labels are text and the answers numbers, and 3 of them would be right as numbers" in reason
+    assert "`convert=`" in reason
+
+
+def test_answers_of_another_kind_that_are_wrong_all_the_same_are_wrong():
+    chosen = slice_of(references=("0", "1", "2", "3"))
+    made = answered([7, 7, 7, 7])
+    found = score((made,), chosen, chosen.dataset.scorers["accuracy"])
+    (run,) = telling(execution(made).launches, [{"accuracy": found}], {})
+    assert "unscored" not in run.conditions
 
 
 def test_without_references_nothing_can_be_scored():

@@ -51,7 +51,7 @@ def execution(passing, ns=None, *, tokens=None, clusters=None, price=None):
     run = Run(log=log, audit=Audit.__new__(Audit), conditions={})
     candidate = Candidate("c", backend=Pipeline([Stage("s", same, price=price)]))
     chosen = data.slice()
-    scores = score_stages((log,), chosen)
+    scores = {stage: found.values for stage, found in score_stages((log,), chosen).items()}
     scenario = Scenario.declare("single_stream")
     return Execution(candidate, scenario, chosen, (run,), {}, stage_scores=scores)
 

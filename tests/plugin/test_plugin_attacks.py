@@ -150,3 +150,68 @@ def test_a_candidate_that_cannot_be_closed_is_not_held_against_the_next(suite):
     ended = suite.run("--procure-report")
     assert ended.status == 0, ended.text
     assert "`fragile` could not be closed" in " ".join(ended.record["notes"])
+
+
+UNSCORABLE = """
+def some(inputs):
+    return [np.zeros(2) if x == 7 else {said} for x in inputs]
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_procure_candidates():
+    return [Candidate("offer", backend=some)]
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_procure_datasets():
+    return {{"ones": Dataset.from_arrays("ones", inputs=np.arange(200), references={labels})}}
+"""
+
+
+def test_an_answer_that_cannot_be_scored_ends_no_rejection(suite):
+    suite.conftest(UNSCORABLE.format(said="0", labels="[1] * 200"))
+    suite.tests(GOOD)
+    ended = suite.run("--procure-report")
+    assert ended.verdicts == {"test_good[offer]": "reject"}
+    (run,) = ended.results["test_good[offer]"]["runs"]
+    (note,) = run["notes"]
+    assert note.startswith(
+        "1 of its answers could not be scored by `accuracy` and count as wrong (an output of"
+    )
+    assert "could not be scored" in (ended.folder / "report.html").read_text("utf-8")
+
+
+def test_answers_of_another_kind_than_the_labels_throughout_are_no_rejection(suite):
+    suite.conftest(UNSCORABLE.replace("x == 7", "False").format(said="1", labels="['1'] * 200"))
+    suite.tests(GOOD)
+    ended = suite.run("--procure-report")
+    assert ended.verdicts == {"test_good[offer]": "inconclusive"}
+    assert "the labels are text and the answers numbers" in ended.words
+
+
+COPIES = """
+@pytest.hookimpl(optionalhook=True)
+def pytest_procure_candidates():
+    return [Candidate("lucky", backend=lambda inputs: ["x"] * len(inputs))]
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_procure_datasets():
+    return {{"copies": Dataset.from_arrays(
+        "copies", inputs=["the same question"] * 400, references=["x"] * 400{more})}}
+"""
+
+
+@pytest.mark.parametrize("more", ["", ", clusters=range(400)", ", strata=['a', 'b'] * 200"])
+def test_copies_of_one_question_are_one_piece_of_evidence(suite, more):
+    suite.conftest(COPIES.format(more=more))
+    suite.tests(GOOD)
+    ended = suite.run("--procure-report")
+    assert ended.verdicts == {"test_good[lucky]": "inconclusive"}
+    assert "1 clusters are too few for a verdict" in ended.words
+    assert ended.record["datasets"][0]["repeats"] == 399
+
+
+def test_copies_of_one_question_are_one_piece_of_evidence_where_strata_are_weighted(suite):
+    suite.conftest(COPIES.format(more=", strata=['a', 'b'] * 200"))
+    suite.tests("@pytest.mark.dataset_slice(weights={'a': 0.5, 'b': 0.5})" + GOOD)
+    ended = suite.run("--procure-report")
+    assert ended.verdicts == {"test_good[lucky]": "inconclusive"}
+    assert "the run asked 1 samples of `a`" in ended.words

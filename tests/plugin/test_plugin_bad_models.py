@@ -25,7 +25,7 @@ def pytest_procure_candidates():
 @pytest.hookimpl(optionalhook=True)
 def pytest_procure_datasets():
     labels = np.arange(100) % 3
-    rows = np.eye(3, dtype=np.float32)[labels]
+    rows = np.eye(3, dtype=np.float32)[labels] + np.arange(100, dtype=np.float32)[:, None] / 1000
     return {"rows": lambda: Dataset.from_arrays("rows", inputs=rows, references=labels)}
 """
 
