@@ -128,13 +128,26 @@ def llama_server(folder):
     endpoint = OpenAIEndpoint(
         "http://127.0.0.1:{port}/v1", model="tiny", options={"max_tokens": 6, "temperature": 0}
     )
-    served = Served(
+    return llama(endpoint), {"inputs": ["hello", "you and me", "x"], "bad_input": [3, None]}
+
+
+def llama_json(folder):
+    """The same server asked in its own JSON, which is nobody's standard."""
+    pytest.importorskip("xllamacpp")
+    tiny_gguf(folder / "tiny.gguf")
+    asked = {"prompt": "$sample", "n_predict": 6, "temperature": 0}
+    endpoint = HttpJson("http://127.0.0.1:{port}/completion", template=asked, output=("content",))
+    return llama(endpoint), {"inputs": ["hello", "you and me", "x"], "bad_input": [3, None]}
+
+
+def llama(endpoint):
+    """Serve a tiny model."""
+    return Served(
         [sys.executable, str(DESK / "llm_server.py"), "tiny.gguf", "{port}", "1"],
         endpoint,
         ready="/health",
         files=["tiny.gguf"],
     )
-    return served, {"inputs": ["hello", "you and me", "x"], "bad_input": [3, None]}
 
 
 DOUBLER = """
@@ -210,7 +223,8 @@ HERE_AND_NOW = [
     served_raw_tensors,
 ]
 REAL_SERVERS = [
-    pytest.param(each, marks=pytest.mark.servers) for each in (llama_server, ml_server, triton_server)
+    pytest.param(each, marks=pytest.mark.servers)
+    for each in (llama_server, llama_json, ml_server, triton_server)
 ]
 # It takes seven seconds and more to start, and the contract starts a server twelve times.
 SLOW = pytest.param(transformers_serve, marks=pytest.mark.servers)
