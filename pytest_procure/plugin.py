@@ -226,7 +226,7 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
             trial.failed(error, getattr(item, "obj", None))
             trial.conclude(keep)
             if interrupts.pressed or isinstance(error, KeyboardInterrupt):
-                session.interrupted(trial)  # no report follows that would carry the record
+                session.interrupted(trial, interrupts)  # no report follows that would carry the record
                 raise
             if isinstance(error, ProcureError):
                 raise pytest.fail.Exception(f"procure: {error}", pytrace=False) from None
@@ -236,7 +236,7 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
         interrupts.hold()
         trial.conclude(keep)
         if interrupts.pressed:
-            session.interrupted(trial)
+            session.interrupted(trial, interrupts)
             raise KeyboardInterrupt
     if failure := trial.failure():
         pytest.fail(failure, pytrace=False)

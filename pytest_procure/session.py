@@ -49,6 +49,7 @@ from .usage import is_requirement, overridden
 if TYPE_CHECKING:
     from .candidates import Candidate
     from .datasets import Dataset
+    from .driver.interrupts import Interrupts
     from .mlperf.distance import Task
     from .mlperf.reference import PublishedScore
 
@@ -327,8 +328,10 @@ class Session:
         self.gate.deselected |= set(told.get("deselected", ()))
         self.held.take(told.get("held", {}))
 
-    def interrupted(self, trial: Trial) -> None:
-        """Keep what a test that Ctrl-C has ended had measured by then."""
+    def interrupted(self, trial: Trial, interrupts: Interrupts) -> None:
+        """Keep what a test that Ctrl-C has ended had measured by then; a second one must not take it."""
+        interrupts.stay()
+        self.config.add_cleanup(interrupts.release)
         if trial.record is not None:
             keep(trial, self.keeper)
             self.gate.receive(trial.record, trial.disclosed, trial.right)

@@ -74,7 +74,7 @@ class Trial:
             said = str(error).strip().splitlines()
             own = isinstance(error, ProcureError)
             told = (said[0] if own else f"{type(error).__name__}: {said[0]}") if said else repr(error)
-            self.problem = redacted(told)
+            self.problem = redacted("interrupted" if isinstance(error, KeyboardInterrupt) else told)
 
     def disclose(self, candidate: Candidate, told: Mapping[str, Any]) -> None:
         """Keep what the backend says of itself, and where the offer is not what it declares."""
@@ -149,7 +149,7 @@ class Trial:
         for run in self.record["runs"]:
             if run["failures"]:
                 counted = ", ".join(f"{n:,} {kind}" for kind, n in run["failures"].items())
-                why = f": {run['error_texts'][0]}" if run["error_texts"] else ""
+                why = f": {'; '.join(run['error_texts'][:3])}" if run["error_texts"] else ""
                 lines.append(f"  failed of {run['requests']:,} requests: {counted}{why}")
         return lines + [f"  not reached: {text}" for text, _ in self.not_reached]
 

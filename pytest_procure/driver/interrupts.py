@@ -8,7 +8,8 @@ fall into the writing of the log.
     held      it is counted and not raised; so is the second, wherever it comes
     at last   the third is raised in any case: somebody wants out
 
-One lies within another: a run within the test that asks for it. The inner one decides while it lasts.
+One lies within another: a run within the test that asks for it. The inner one decides while it lasts. That of
+a test that was interrupted stays until the session has written what it has.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ class Interrupts:
     pressed: int = 0
     hurried_ns: int | None = None  # of `perf_counter_ns`: the second, which says that waiting is too long
     _armed: bool = False
+    _stays: bool = False
     _before: Any = field(default=None, repr=False)  # the handler that it has taken over from
 
     def __enter__(self) -> Self:
@@ -54,8 +56,8 @@ class Interrupts:
             outer.pressed += self.pressed
             if self.pressed or (held and outer.holds_on):
                 outer.hold()
-        if self._before is not None:
-            signal.signal(signal.SIGINT, self._before)
+        if not self._stays:
+            self.release()
         if self.pressed and error is not None and not isinstance(error, KeyboardInterrupt):
             raise KeyboardInterrupt from error  # what was asked for, and was held
 
@@ -70,6 +72,16 @@ class Interrupts:
     def hold(self) -> None:
         """Count from now on, and do not raise."""
         self._armed = False
+
+    def stay(self) -> None:
+        """Hold on until `release`, also when this is left: what is written behind it takes a while."""
+        self._stays = True
+
+    def release(self) -> None:
+        """Give Ctrl-C back to who had it before."""
+        if self._before is not None:
+            signal.signal(signal.SIGINT, self._before)
+            self._before = None
 
     def _press(self, _signal: int, _frame: FrameType | None) -> None:
         self.pressed += 1

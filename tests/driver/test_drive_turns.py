@@ -235,9 +235,9 @@ def test_a_pause_longer_than_the_drain_time_is_no_missing_answer(name):
 
 
 def test_the_wall_limit_ends_a_closed_loop():
-    scenario = declare("closed_loop", concurrency=2, think_time="9 s", wall_limit="1 s", count=50)
+    scenario = declare("closed_loop", concurrency=2, think_time="30 s", wall_limit="3 s", count=50)
     log = drive(Offer(negate), Numbers(50), scenario).log
-    assert log.stopped == "the wall limit of 1 s was over"
+    assert log.stopped == "the wall limit of 3 s was over"
     assert log.ok.sum() == 2
 
 

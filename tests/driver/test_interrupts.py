@@ -165,3 +165,21 @@ def test_nothing_begins_when_it_was_pressed_around():
         with pytest.raises(KeyboardInterrupt), Interrupts() as inner:
             inner.arm()
     assert outer.pressed == 1
+
+
+def test_that_of_an_interrupted_test_stays_until_the_session_is_written():
+    before, interrupts = signal.getsignal(signal.SIGINT), Interrupts()
+
+    def interrupted():
+        with interrupts:
+            interrupts.arm()
+            interrupts.stay()
+            press()
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    press()  # the second is held, outside as well
+    with pytest.raises(KeyboardInterrupt):
+        press()
+    interrupts.release()
+    assert signal.getsignal(signal.SIGINT) is before
