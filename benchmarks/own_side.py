@@ -22,7 +22,7 @@ from pytest_procure.driver.pull import Run, drive
 from pytest_procure.scenarios import Scenario
 
 declare = Scenario.declare
-_ALL_DUE = 50_000_000  # a query every 20 ns
+_ALL_DUE = 10_000_000  # a query every 100 ns
 
 
 class Offer:
