@@ -13,7 +13,6 @@ import mmap
 import os
 import resource
 import signal
-import ssl
 import sys
 import time
 from collections.abc import Callable
@@ -23,6 +22,7 @@ from typing import Any
 
 from pytest_procure.backends.endpoints.failure import line
 from pytest_procure.backends.endpoints.target import Target
+from pytest_procure.errors import ProvisionError
 
 from . import columns
 from .alarm import Alarm
@@ -66,8 +66,8 @@ def _run(asked: dict[str, Any]) -> None:
     loop = Loop()
     try:
         dial = Dialler(loop, target, asked["traffic"]["timeout_ns"])
-    except ssl.SSLError as error:
-        _say({"failed": f"the certificates of `ca_file` cannot be read: {line(error.reason or str(error))}"})
+    except ProvisionError as error:
+        _say({"failed": str(error)})
         return
     except (OSError, UnicodeError) as error:
         why = error.strerror if isinstance(error, OSError) else ""
