@@ -163,12 +163,6 @@ def tokens(stream: Mapping[str, Any]) -> list[Fact]:
     return [*told, *set_facts(stream, without=elsewhere)]
 
 
-def digest(described: Mapping[str, Any]) -> str:
-    """Find the first digest in what a backend or dataset discloses; "" if there is none."""
-    digests = (v for path, v in _leaves(described, ()) if path[-1] in {"sha256", "digest"})
-    return str(next(digests, "") or "")
-
-
 def chosen(described: Mapping[str, Any]) -> str:
     """Say which samples of a dataset were asked, and by which rule."""
     n, of = described.get("n"), described.get("of")

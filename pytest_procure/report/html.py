@@ -11,7 +11,7 @@ from markupsafe import Markup
 
 from pytest_procure.evidence.record import Record, dumps
 
-from . import facts, palette, words
+from . import facts, offers, palette, words
 from .page import page_of
 from .visible import shorten, visible
 
@@ -39,6 +39,7 @@ def _environment() -> Environment:
     made.globals |= {
         "words": words,
         "facts": facts,
+        "offers": offers,
         "light": palette.LIGHT,
         "dark": palette.DARK,
     }

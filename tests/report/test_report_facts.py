@@ -3,7 +3,7 @@
 import pytest
 import sample
 
-from pytest_procure.report.facts import Fact, chosen, digest, facts, groups, machine, set_facts, tokens
+from pytest_procure.report.facts import Fact, chosen, facts, groups, machine, set_facts, tokens
 
 
 def test_nested_facts_are_told_by_their_path():
@@ -35,11 +35,6 @@ def test_conditions_that_were_not_set_are_left_out():
 
 def test_nothing_disclosed_makes_no_rows():
     assert facts({}) == []
-    assert digest({}) == ""
-
-
-def test_a_digest_is_found_wherever_it_stands():
-    assert digest({"runtime": "x", "model": {"file": "m", "sha256": "ab"}}) == "ab"
 
 
 @pytest.mark.parametrize(
