@@ -60,12 +60,14 @@ def gallery(requirement: RequirementRecord) -> Gallery | None:
         for failure in shown["shown"]:
             sample = found.setdefault((data, failure["item"]), _failure(failure))
             sample.answers.append(Answer(candidate, _said(failure), failure["picked"]))
-    counted = [
-        (name, f"{shown['failures']:,} of {words.count(shown['of'], 'samples')} failed by {shown['scorer']}")
-        for name, _, shown in told
-    ]
+    counted = [(name, _counted(shown)) for name, _, shown in told]
     ordered = sorted(found.values(), key=lambda f: (f.stratum, f.number))
     return Gallery(counted, any(shown["withheld"] for _, _, shown in told), ordered)
+
+
+def _counted(shown: GalleryRecord) -> str:
+    scorer = shown["scorer"].removeprefix("quality.").replace("_", " ")
+    return f"{shown['failures']:,} of {words.count(shown['of'], 'samples')} failed by {scorer}"
 
 
 def _failure(failure: FailureRecord) -> Failure:

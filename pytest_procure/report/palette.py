@@ -1,5 +1,7 @@
 """The report's colours, light and dark: Okabe and Ito's hues, darkened or lightened until they can be read.
 
+Curves begin with the hues that no verdict has: a green line is no accepted offer.
+
 Every colour of text has a contrast of 4.5:1 or more to both grounds, every mark of a chart 3:1 (WCAG 2.2 AA).
 """
 
@@ -25,11 +27,11 @@ LIGHT = {
     "invalid": "#6b5200",
     "axis": "#70706b",
     "series-1": "#0072b2",
-    "series-2": "#b35900",
-    "series-3": "#00785a",
-    "series-4": "#9a4a80",
-    "series-5": "#3d3d3a",
-    "series-6": "#8a6a00",
+    "series-2": "#9a4a80",
+    "series-3": "#3d3d3a",
+    "series-4": "#8a6a00",
+    "series-5": "#b35900",
+    "series-6": "#00785a",
 }
 
 DARK = {
@@ -47,11 +49,11 @@ DARK = {
     "invalid": "#e0c060",
     "axis": "#8f8e88",
     "series-1": "#6cb8ee",
-    "series-2": "#f0a860",
-    "series-3": "#5fd3b0",
-    "series-4": "#e2a3cf",
-    "series-5": "#d8d7d1",
-    "series-6": "#e0c060",
+    "series-2": "#e2a3cf",
+    "series-3": "#d8d7d1",
+    "series-4": "#e0c060",
+    "series-5": "#f0a860",
+    "series-6": "#5fd3b0",
 }
 
 

@@ -35,6 +35,14 @@ def test_the_number_of_failures_is_told_with_what_it_counts(demo):
     assert gallery(demo["requirements"][0]).counted[0] == (sample.A, "6 of 797 samples failed by accuracy")
 
 
+def test_a_scorer_is_named_as_the_suite_names_it(demo):
+    run_of(demo)["gallery"]["scorer"] = "quality.well_formed"
+    assert gallery(demo["requirements"][0]).counted[0] == (
+        sample.A,
+        "6 of 797 samples failed by well formed",
+    )
+
+
 def test_a_withheld_sample_shows_its_number_and_group_alone(everything, text_of):
     told = text_of(everything)
     assert "The dataset withholds its samples: only their numbers and groups are shown." in told

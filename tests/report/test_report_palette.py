@@ -1,5 +1,6 @@
 """Colours that everybody can read, in light and in dark."""
 
+import colorsys
 import itertools
 import re
 
@@ -61,3 +62,16 @@ def test_no_two_verdicts_share_a_shape_a_word_or_a_colour(demo):
 def test_numbers_on_the_bars_of_a_pipeline_can_be_read(scheme):
     for number in range(1, 7):
         assert palette.contrast(scheme["ground"], scheme[f"series-{number}"]) >= 4.5, number
+
+
+@pytest.mark.parametrize("scheme", [palette.LIGHT, palette.DARK], ids=["light", "dark"])
+def test_the_first_curves_are_not_taken_for_verdicts(scheme):
+    def hue(name):
+        code = scheme[name]
+        return colorsys.rgb_to_hsv(*(int(code[i : i + 2], 16) / 255 for i in (1, 3, 5)))[:2]
+
+    for number in range(1, 4):
+        angle, saturation = hue(f"series-{number}")
+        for verdict in ("accept", "reject"):
+            apart = abs(angle - hue(verdict)[0])
+            assert saturation < 0.1 or min(apart, 1 - apart) > 1 / 12, (number, verdict)
