@@ -96,7 +96,13 @@ COST_PER_ACCEPTED = Metric("cost_per_accepted", "cost per accepted answer", "cos
 ENERGY = Metric("energy_per_request", "energy per request", "energy", "energy", "low")
 GPU_MEMORY = Metric("gpu_memory_peak", "GPU memory in use, at most", "memory", "size", "low")
 GOODPUT = Metric("goodput", "requests within all limits at once", "goodput", "number", "high")
-SUSTAINED = Metric("sustained_rate", "requests answered at the declared rate", "condition", "number", "high")
+SUSTAINED = Metric(
+    "sustained_rate",
+    "requests scheduled at the declared rate that came back, good or failed",
+    "condition",
+    "number",
+    "high",
+)
 ALIVE = Metric("alive", "runs that its process lived through", "condition", "number", "high")
 
 _FIXED = {

@@ -267,7 +267,7 @@ def test_plain_words_stand_before_percentiles(page):
 
 
 def test_undecided_bars_say_what_would_decide(everything, text_of):
-    told = "vendor-c-edge; answers right, at least 95 %: A newly sealed run of 9,120 samples"
+    told = "vendor-c-edge; answers right, at least 95 %: A new run of 9,120 samples"
     assert told in text_of(everything)
 
 
@@ -438,7 +438,7 @@ def full(record, findings=60):
     return record
 
 
-HINT = "A newly sealed run of 9,120 samples in all would decide 9 times in 10."
+HINT = "A new run of 9,120 samples in all would decide 9 times in 10."
 
 
 def test_a_page_stays_light_where_every_offer_is_full_of_findings(demo, render):

@@ -43,7 +43,7 @@ def test_what_was_not_measured_says_why(everything):
 def test_an_undecided_bar_says_what_would_decide(everything):
     told = "\n".join(terminal.lines(everything, width=200))
     assert (
-        "asked: at least 95 %. A newly sealed run of 9,120 samples in all would decide 9 times in 10." in told
+        "asked: at least 95 %. A new run of 9,120 samples in all would decide 9 times in 10." in told
     )
 
 
