@@ -47,6 +47,21 @@ def test_an_undecided_bar_says_what_would_decide(everything):
     )
 
 
+def test_how_each_offer_stands_is_not_said_again_as_a_reason(demo):
+    demo["outcome"] |= {
+        "sentence": "vendor-a is accepted; vendor-b is not accepted.",
+        "reasons": ["vendor-b: not accepted", "1 failed otherwise than by a bar: t.py::test_x"],
+    }
+    assert terminal.lines(demo, width=160)[-1] == (
+        "exit status 1 because not every offer is accepted; 1 failed otherwise than by a bar: t.py::test_x"
+    )
+    for candidate in demo["candidates"]:
+        candidate["verdict"] = "reject"
+    assert "because no offer is accepted; 1 failed" in terminal.lines(demo, width=160)[-1]
+    demo["mode"] = "screen"
+    assert "because an offer was turned down; 1 failed" in terminal.lines(demo, width=160)[-1]
+
+
 def test_an_exit_status_without_reasons_stands_alone(demo):
     demo["outcome"] |= {"exit_status": 0, "reasons": []}
     assert terminal.lines(demo, width=80)[-1] == "exit status 0"
