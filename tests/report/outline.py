@@ -5,6 +5,19 @@ from html.parser import HTMLParser
 
 _VOID = {"meta", "link", "br", "hr", "img", "input", "wbr"}
 
+#: Elements that end where their parent does, and those that end where one of these begins.
+_OPTIONAL = {"li", "dt", "dd", "tr", "td", "th"}
+_CELLS = ("td", "th")
+_ENDED_BY = {
+    "li": ("li",),
+    "dt": ("dt", "dd"),
+    "dd": ("dt", "dd"),
+    "td": _CELLS,
+    "th": _CELLS,
+    "tr": (*_CELLS, "tr"),
+    "tbody": (*_CELLS, "tr"),
+}
+
 _INLINE = {"b", "bdi", "code", "em", "s", "span", "strong"}
 
 
@@ -40,6 +53,8 @@ class Outline(HTMLParser):
         self.unclosed += [element.tag for element in self._open[1:]]
 
     def handle_starttag(self, tag, attrs):
+        while self._open[-1].tag in _ENDED_BY.get(tag, ()):
+            self._open.pop()
         if tag not in _INLINE:
             self.handle_data(" ")
         element = Element(tag, {k: v or "" for k, v in attrs}, tuple(e.tag for e in self._open[1:]))
@@ -52,6 +67,8 @@ class Outline(HTMLParser):
         self._open[-1].children.append(element)
 
     def handle_endtag(self, tag):
+        while self._open[-1].tag != tag and self._open[-1].tag in _OPTIONAL:
+            self._open.pop()
         if self._open[-1].tag != tag:
             self.unclosed.append(f"{self._open[-1].tag} closed by {tag}")
             return
