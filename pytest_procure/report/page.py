@@ -198,11 +198,18 @@ def _reasons(record: Record) -> list[tuple[str, str]]:
             continue
         finding = decided.finding
         if candidate["verdict"] in {"reject", "inconclusive"} and finding is not None:
-            why = f"{finding['title']} {words.measured(finding)}, asked {words.asked(finding)}"
+            why = f"{finding['title']} {words.measured(finding)}{_doubt(finding)}, asked {words.asked(finding)}"
         else:
             why = decided.result["problem"] or decided.result["sentence"]
         found.append((candidate["name"], shorten(why, _REASON)))
     return found[:_REASONS]
+
+
+def _doubt(finding: FindingRecord) -> str:
+    """Give the likely range of what is not decided: its value alone may read as if it were good enough."""
+    if finding["verdict"] != "inconclusive" or finding["low"] is None or finding["high"] is None:
+        return ""
+    return f", likely {words.likely_range(finding['low'], finding['high'])}"
 
 
 def _date(record: Record) -> str:

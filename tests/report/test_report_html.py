@@ -178,6 +178,11 @@ def test_the_first_screen_says_in_a_sentence_why_an_offer_is_not_accepted(demo, 
     assert "Why not vendor-b-int8: answers right 85.6 %, asked at least 95 %." in first
 
 
+def test_the_reason_of_what_is_not_decided_is_its_likely_range(everything, render):
+    first = outline.read(render(everything)).all("header")[0].text
+    assert "vendor-c-edge: answers right 95.6 %, likely 94.2 % to 96.8 %, asked at least 95 %." in first
+
+
 def test_a_reason_that_is_cut_short_ends_in_one_mark(demo, render):
     (candidate,) = [each for each in demo["candidates"] if each["name"] == "vendor-b-int8"]
     candidate["verdict"] = "invalid"
