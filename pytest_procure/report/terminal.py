@@ -81,8 +81,11 @@ def _why(result: ResultRecord) -> str:
     finding = finding_of(result)
     if finding is None:
         return one_line(result["sentence"])
+    if result["verdict"] == "reject":
+        return _numbers(finding)
+    # What is open is not told by its numbers: they may look good enough, or bad enough.
     hint = f". {one_line(finding['hint'])}" if finding["hint"] else ""
-    return _numbers(finding) + hint
+    return one_line(finding["sentence"]) + hint
 
 
 def _numbers(finding: FindingRecord) -> str:

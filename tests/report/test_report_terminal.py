@@ -40,6 +40,14 @@ def test_what_was_not_measured_says_why(everything):
     assert "◇ waived       vendor-f: waived until 2027-01-31 by the head of forms: pilot only" in told
 
 
+def test_an_invalid_or_undecided_bar_says_why_beside_its_numbers(demo):
+    result = demo["requirements"][0]["results"][0]
+    for verdict in ("invalid", "inconclusive"):
+        result["verdict"] = verdict
+        result["findings"][0] |= {"verdict": verdict, "sentence": "the machine was shared: 99.1 %"}
+        assert "vendor-a-fp32: the machine was shared: 99.1 %" in terminal.lines(demo, width=160)[1]
+
+
 def test_an_undecided_bar_says_what_would_decide(everything):
     told = "\n".join(terminal.lines(everything, width=200))
     assert (
