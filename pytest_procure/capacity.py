@@ -17,6 +17,7 @@ from decimal import Decimal
 from typing import Any
 
 from .candidates import HourlyPrice
+from .calling import declaring
 from .cases import Case
 from .errors import DeclarationError
 from .evidence.record import SweepPoint
@@ -66,6 +67,7 @@ class Capacity:
     rate: float | None  # requests a second that the confirming run showed
     _case: Case
 
+    @declaring
     def cost_per_request(self, *, mean: Quantity | str | float) -> Measured:
         """Give the cost of a request where `mean` requests a second arrive on average, over all hours.
 

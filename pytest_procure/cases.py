@@ -66,12 +66,16 @@ class Case:
     """Records what a test measures and compares, for one candidate.
 
     `bars` are the declared ones; they are judged on each run of the marked scenario when the test is over.
+    `sealed`: the test is held to a seal.
     """
 
-    def __init__(self, candidate: Candidate, bars: Sequence[Bar], policy: Policy) -> None:
+    def __init__(
+        self, candidate: Candidate, bars: Sequence[Bar], policy: Policy, *, sealed: bool = False
+    ) -> None:
         self.candidate = candidate
         self.bars = tuple(bars)
         self.policy = policy
+        self.sealed = sealed
         self.results: list[tuple[Result, bool]] = []  # (result, of the marked scenario)
         self.compared: list[Compared | Confirmation] = []
         self.own: dict[str, Measurement] = {}
@@ -163,10 +167,11 @@ class Case:
         if not compared:
             return []
         _, (finding,) = judge(compared[-1:], self.policy)
+        policy = policy_of(finding.bar, self.policy)
         told = (
             wording.sentence(finding),
-            hint(finding, policy_of(finding.bar, self.policy)),
-            wording.rule(finding, policy_of(finding.bar, self.policy)),
+            hint(finding, policy, sealed=self.sealed),
+            wording.rule(finding, policy),
         )
         return [line for line in told if line]
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import difflib
 import errno
+import re
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -52,10 +53,24 @@ def unknown(kind: str, name: str, known: Iterable[str]) -> str:
     'unknown metric `latency.p9`; did you mean `latency.p99`? Known: accuracy, latency.p99'
     """
     names = sorted(known)
-    near = difflib.get_close_matches(name, names, n=1, cutoff=0.6)
-    hint = f"; did you mean `{near[0]}`?" if near else "."
+    near = nearest(name, names)
+    hint = f"; did you mean `{near}`?" if near else "."
     listed = ", ".join(names) if names else "none"
     return f"unknown {kind} `{name}`{hint} Known: {listed}"
+
+
+def nearest(name: str, names: Iterable[str]) -> str:
+    """Give the one that was probably meant: spelt alike, or a longer name that has it as a part.
+
+    >>> nearest("tickts", ["tickets", "forms"]), nearest("peak", ["gpu_memory_peak"]), nearest("x", ["y"])
+    ('tickets', 'gpu_memory_peak', '')
+    """
+    folded = {each.casefold(): each for each in names}
+    asked = name.casefold()
+    near = difflib.get_close_matches(asked, folded, n=1, cutoff=0.6)
+    parts = (each for each in folded if asked and asked in re.split(r"[._-]", each))
+    found = near[0] if near else min(parts, key=len, default="")
+    return folded.get(found, "")
 
 
 _SPACE = "free some space there, or name another folder"

@@ -145,7 +145,7 @@ def procure(
             if bar.against is not None
         ]
     keeper = request.config.stash[session_key].keeper
-    trial.case = Case(candidate, requirement.bars, trial.policy)
+    trial.case = Case(candidate, requirement.bars, trial.policy, sealed=trial.hold is not None)
     scenario = requirement.scenario
     if trial.screen:
         from .screening import shortened  # noqa: PLC0415 - only with the flag

@@ -24,6 +24,8 @@ Award = Literal["all", "any"]
 
 #: pytest's own statuses for a session that did not end as sessions end: they are kept.
 _BROKEN = {2: "the session was interrupted", 3: "pytest failed inside", 4: "pytest was used wrongly"}
+#: What ended a session before its last test, by its status; the second is that of a killed one.
+_CUT_OFF = {2: "interrupted", 137: "killed"}
 _PASSES = {"accept", "waived"}
 #: What decides an offer, the worst first.
 _ORDER: tuple[VerdictWord, ...] = ("reject", "invalid", "not tested", "inconclusive", "waived", "accept")
@@ -94,7 +96,7 @@ class Gate:
 
     def conclude(self, status: int) -> tuple[list[RequirementRecord], list[CandidateRecord], Outcome]:
         """Join everything into requirements, candidates and the outcome; `status` is pytest's own."""
-        requirements = self._requirements()
+        requirements = self._requirements(_CUT_OFF.get(status, ""))
         candidates = self._judged(requirements)
         accepted = [c for c in candidates if c["verdict"] in _PASSES]
         enough = bool(accepted) and (self.award == "any" or len(accepted) == len(candidates))
@@ -111,13 +113,13 @@ class Gate:
             },
         )
 
-    def _requirements(self) -> list[RequirementRecord]:
+    def _requirements(self, cut_off: str) -> list[RequirementRecord]:
         found: dict[str, RequirementRecord] = {}
         for test, each in self.expected.items():
             requirement = found.setdefault(
                 each.id, {"id": each.id, "question": each.question, "scenario": each.scenario, "results": []}
             )
-            requirement["results"].append(self._counted(self.results.get(test) or self._missing(each)))
+            requirement["results"].append(self._counted(self.results.get(test) or self._missing(each, cut_off)))
         return list(found.values())
 
     def _counted(self, result: ResultRecord) -> ResultRecord:
@@ -134,7 +136,7 @@ class Gate:
             return {**result, "verdict": "inconclusive", "sentence": _SCREENED}
         return result
 
-    def _why_missing(self, test: str) -> str:
+    def _why_missing(self, test: str, cut_off: str) -> str:
         """Say why a requirement has no result, as far as it is known."""
         file = test.partition("::")[0]
         why = self.left_out or "no such test was collected"
@@ -145,12 +147,13 @@ class Gate:
             "its file was skipped": file in self.unread,
             f"it is sealed, and was left out of this run; {why}": test in self.absent,
             f"it never ran: the session stopped before it ({self.stopped})": bool(self.stopped),
+            f"it never ran: the session was {cut_off} before it": bool(cut_off),
         }
         unknown = "it never ran: the session stopped before it, it was deselected, or its process died"
         return next((said for said, holds in known.items() if holds), unknown)
 
-    def _missing(self, each: Expected) -> ResultRecord:
-        problem = self._why_missing(each.test)
+    def _missing(self, each: Expected, cut_off: str) -> ResultRecord:
+        problem = self._why_missing(each.test, cut_off)
         return {
             "candidate": each.candidate,
             "test": each.test,

@@ -21,6 +21,8 @@ from .verdict import Finding, Verdict
 #: Chance that the run which the hint names decides, if the offer is as good as it looked.
 _POWER = 0.9
 _MOST_REQUESTS = 100_000_000
+#: Each hint speaks of one new run (or search), the first time that it says so.
+_NEW, _NEWLY_SEALED = " new ", " newly sealed "
 
 
 class _Size(NamedTuple):
@@ -35,10 +37,18 @@ class _Size(NamedTuple):
     decides: bool
 
 
-def hint(finding: Finding, policy: Policy) -> str:
-    """Say what would decide an undecided bar; nothing for a decided one, and where nothing is known to."""
+def hint(finding: Finding, policy: Policy, *, sealed: bool = False) -> str:
+    """Say what would decide an undecided bar; nothing for a decided one, and where nothing is known to.
+
+    `sealed`: the run was held to a seal, so that another one takes another seal.
+    """
     if finding.verdict is not Verdict.INCONCLUSIVE or finding.observed_only:
         return ""
+    told = _told(finding, policy)
+    return told.replace(_NEW, _NEWLY_SEALED, 1) if sealed else told
+
+
+def _told(finding: Finding, policy: Policy) -> str:
     basis = finding.measurement.basis
     match basis:
         case Share(clusters=int(clusters)) if clusters < policy.min_clusters:
@@ -51,7 +61,7 @@ def hint(finding: Finding, policy: Policy) -> str:
             return _sized(finding, _requests(within, q, finding.bar.sense == "at most", policy), policy)
         case Carried(load=load) if load > 1:
             return (
-                "A newly sealed run that lasts longer could decide: how much more it was asked than it can "
+                "A new run that lasts longer could decide: how much more it was asked than it can "
                 "do is then known more closely."
             )
         case _:
@@ -62,14 +72,14 @@ def _of_repeats(finding: Finding) -> str:
     """Say what would decide where it takes another kind of run, or more repeats of one."""
     match finding.measurement.basis:
         case Means(values=values, minimum=minimum, of=of) if len(values) < minimum:
-            return f"A newly sealed run of {minimum} {of} could decide."
+            return f"A new run of {minimum} {of} could decide."
         case Interval() if finding.measurement.metric == GPU_MEMORY:
             return (
-                "What is in use may be another's in part; a newly sealed run on a GPU of its own, in no "
+                "What is in use may be another's in part; a new run on a GPU of its own, in no "
                 "container and without another candidate beside it, could decide."
             )
         case Confirmed(launches=launches, minimum=minimum, unshown="") if launches < minimum:
-            return f"A newly sealed search with `launches={minimum}` could decide."
+            return f"A new search with `launches={minimum}` could decide."
         case _:
             return ""
 
@@ -80,7 +90,7 @@ def _over_clusters(finding: Finding, clusters: int, policy: Policy) -> str:
     alone = measured.items == clusters  # then each item stands for itself, and some were asked again
     what = "different samples" if alone else "clusters"
     more = _beyond(policy.min_clusters, measured.most) if alone else ""
-    return f"A newly sealed run over {policy.min_clusters} {what} or more could decide{more}."
+    return f"A new run over {policy.min_clusters} {what} or more could decide{more}."
 
 
 def _sized(finding: Finding, needed: int | None, policy: Policy) -> str:
@@ -92,7 +102,7 @@ def _sized(finding: Finding, needed: int | None, policy: Policy) -> str:
         return ""
     items = math.ceil(size.requests * measured.items / measured.n)
     over = f", over {items:,} different samples" if measured.items and items < size.requests else ""
-    asked = f"a newly sealed run of {size.requests:,} {measured.n_unit} in all{over}"
+    asked = f"a new run of {size.requests:,} {measured.n_unit} in all{over}"
     taking, beyond = _taking(size.requests, finding), _beyond(items, measured.most)
     if not size.estimated:
         return f"{asked[:1].upper()}{asked[1:]}{taking} could decide{beyond}."

@@ -6,7 +6,7 @@ from collections.abc import Generator, Sequence
 
 import pytest
 
-from . import hookspecs, misnamed
+from . import misnamed
 from ._keys import session_key, session_of, trial_key
 from .errors import ProcureError
 from .fixtures import (  # the plugin's module is where pytest looks for fixtures
@@ -68,7 +68,7 @@ _INI = {
 
 def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
     """Declare the hooks that suites implement."""
-    pluginmanager.add_hookspecs(hookspecs)
+    misnamed.declare(pluginmanager)
 
 
 def pytest_plugin_registered(manager: pytest.PytestPluginManager) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
+from .calling import declaring
 from .capacity import Capacity, find, ladder
 from .cases import Case
 from .datasets import DatasetSlice
@@ -13,7 +14,7 @@ from .datasets.conditions import Features
 from .disclosure import refuse_unfit
 from .driver.interrupts import Interrupts
 from .driver.limits import Limits
-from .errors import DeclarationError
+from .errors import DeclarationError, nearest, unknown
 from .measured import Measured
 from .metrics import Execution
 from .metrics.throughput import MINIMUM_LAUNCHES
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
     from .evidence.record import SweepPoint
     from .holds import Hold
     from .suite import Offer
+
+_OF_RUN = ("scenario", "backend")
 
 
 class Procure(Named):
@@ -76,6 +79,7 @@ class Procure(Named):
         """The candidate that is measured."""
         return self._case.candidate
 
+    @declaring
     def run(self, scenario: Scenario | str | None = None, *, backend: Any = None, **arguments: Any) -> Result:
         """Run the marked scenario, and score the answers it gave.
 
@@ -123,6 +127,7 @@ class Procure(Named):
         self._slice.check_unchanged()
         return self._added(runner.execution(chosen, launches, energy), declared=not own)
 
+    @declaring
     def find_capacity(  # noqa: PLR0913 - a search has this many knobs, all of them keywords
         self,
         bars: dict[str, Any] | None = None,
@@ -171,6 +176,7 @@ class Procure(Named):
         self._keep(sweep, found.result, found.rate, found.sentence)
         return found
 
+    @declaring
     def sweep(
         self,
         *,
@@ -197,6 +203,7 @@ class Procure(Named):
         self._keep(sweep, result, None, f"{len(loads)} runs of {length} each")
         return tuple(sweep.points)
 
+    @declaring
     def measure(
         self,
         name: str,
@@ -208,6 +215,7 @@ class Procure(Named):
         """Bring a value of your own, `own.NAME`, for a bar or an assert; `interval` is its likely range."""
         return self._case.measure(name, value, unit, interval)
 
+    @declaring
     def find_slice(
         self, result: Result, features: Features | None = None, **asked: Unpack[Asked]
     ) -> FoundSlice:
@@ -220,6 +228,9 @@ class Procure(Named):
     def _chosen(self, scenario: Scenario | str | None, arguments: dict[str, Any]) -> Scenario:
         if isinstance(scenario, str):
             return served(self._case.candidate, Scenario.declare(scenario, self._folder, **arguments))
+        for name in arguments:
+            if scenario is None and nearest(name, _OF_RUN):
+                raise DeclarationError(f"`procure.run(...)`: {unknown('argument', name, _OF_RUN)}")
         if arguments:
             listed = ", ".join(sorted(arguments))
             raise DeclarationError(f"`procure.run({listed}=...)` needs the scenario's name first")

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from .calling import declaring
 from .errors import DeclarationError, UnknownNameError, unknown
 from .measured import Measured, Recorder
 from .metrics import Execution, Measurement, Metric, measure, metric, unmeasurable
@@ -169,6 +170,7 @@ class Result(Named):
         """List what has been measured of the run itself, in order."""
         return [each for key, each in self._measurements.items() if isinstance(key, str)]
 
+    @declaring
     def goodput(self, *, latency: Quantity | str | None = None, correct: bool | str = False) -> Measured:
         """Share of requests that meet a time limit, a score (`correct="quality.exact"`), or both."""
         within = None if latency is None else duration(latency, what="latency")

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from ._keys import trial_key
+from .cases import check_labels
 from .decision import Policy
 from .errors import DeclarationError, ProcureError, unknown
 from .evidence.partial import KILLED
@@ -39,7 +40,7 @@ from .marks import (
 )
 from .settings import policy_alone
 from .stated import now, session_file
-from .suite import Offer, Source, Suite, day_problems
+from .suite import Offer, SliceAsked, Source, Suite, day_problems
 from .telemetry.nvml import gpus
 from .thresholds import limits
 from .transport import keep
@@ -227,6 +228,7 @@ class Session:
             offers = [] if offer is None else self.suite.offers(item.ihook)
             offered = [o.candidate for o in offers if not selected or o.candidate.name in selected]
             priced(marks.bars, offered, item)
+            self._check_data(item, marks)
             for about, score, base in self._published(item, offers):
                 key = f"{about}: {score}"
                 if key not in self.gate.published:
@@ -259,6 +261,18 @@ class Session:
         )
         expected = Expected(requirement.id, requirement.question, marks.scenario.label, item.nodeid, name)
         self.gate.expect([expected], stated)
+
+    def _check_data(self, item: pytest.Item, marks: Declared) -> None:
+        """See that a dataset which is there has what a test's marks ask of it; of others only the run knows."""
+        callspec = getattr(item, "callspec", None)
+        asked = None if callspec is None else callspec.params.get("_procure_slice")
+        if not isinstance(asked, SliceAsked) or asked.source.known is None or overridden(item, "dataset"):
+            return
+        if overridden(item, "dataset_slice"):
+            return
+        check_labels(asked.source.known, marks.bars)
+        if not callable(asked.rule.get("where")):  # a condition of the suite's own may take its time
+            asked.choose(asked.source.known)
 
     def _slice_of_parameters(self, item: pytest.Item) -> None:
         """Take the slice that a parameter set's own mark asks for; tests are generated without it."""

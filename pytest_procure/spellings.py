@@ -5,6 +5,8 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping
 
+from .currencies import CURRENCIES, nearest_currency
+
 #: unit of ours -> what else it is called, in small letters
 _CALLED = {
     "ns": ("nsec", "nanos", "nanosecond", "nanoseconds"),
@@ -40,8 +42,10 @@ def nearest(unit: str, known: Mapping[str, str]) -> str:
     if folded in _MEANT:
         return _MEANT[folded]
     by_folded = {name.casefold(): name for name in (*known, *_MONEY) if name}
-    if folded in by_folded:
-        return by_folded[folded]
+    if folded in by_folded or unit.upper() in CURRENCIES:
+        return by_folded.get(folded, unit.upper())
+    if unit.isupper() and (currency := nearest_currency(unit)):
+        return currency
     near = difflib.get_close_matches(folded, by_folded, n=1, cutoff=0.6)
     return by_folded[near[0]] if near else ""
 
@@ -52,7 +56,7 @@ def listed(known: Mapping[str, str], dimension: str = "") -> str:
     for unit, kind in known.items():
         if unit and unit != _OTHER_MU:
             groups.setdefault(kind, []).append(unit)
-    groups["money"] = [*_MONEY, "any other three capitals"]
+    groups["money"] = [*_MONEY, "any other code of ISO 4217"]
     asked = {"money" if dimension.startswith("money") else dimension} & set(groups) or set(groups)
     return "; ".join(
         f"{_LISTED.get(kind, kind)}: {', '.join(units)}" for kind, units in groups.items() if kind in asked

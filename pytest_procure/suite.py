@@ -38,6 +38,11 @@ class Source:
     made: Dataset | None = None
     base: Path | None = None  # that relative paths start from
 
+    @property
+    def known(self) -> Dataset | None:
+        """The dataset where it is there already; None where it is still to be made."""
+        return self.given if isinstance(self.given, Dataset) else self.made
+
     def dataset(self) -> Dataset:
         """Give the dataset. What the suite's own callable raises becomes a `DataError`."""
         if self.made is None:

@@ -43,7 +43,9 @@ def attach(report: pytest.TestReport, trial: Trial, keeper: Keeper | None) -> No
     if hasattr(report, "wasxfail") and not report.passed and not trial.excuse():
         trial.remarked("marked xfail, which is no waiver")
     if report.failed and report.when == "call" and trial.ended_early:
-        report.sections.append(("procure", "\n".join(trial.told())))
+        untold = [line for line in trial.told() if line.strip() not in report.longreprtext]
+        if untold:
+            report.sections.append(("procure", "\n".join(untold)))
     keep(trial, keeper)
     sent = {"result": trial.record, "disclosed": trial.disclosed, "right": trial.right}
     plain = json.dumps(sent, allow_nan=False)

@@ -18,6 +18,7 @@ from .driver.readings import usable_cpus
 from .errors import ProcureError
 from .evidence.case_files import NOTHING, case_parts
 from .evidence.findings import finding_record
+from .evidence.headline import headline
 from .evidence.keeping import Kept
 from .evidence.pairs import answered_right
 from .evidence.parts import CaseFile, HeldPart, Requirement
@@ -182,20 +183,20 @@ class Trial:
             verdict = Verdict.INCONCLUSIVE
         if not problem and verdict is Verdict.NOT_TESTED:
             problem = "the marked scenario never ran" if case.bars else "nothing was held against a bar"
-        records = [finding_record(finding, case.policy) for finding in findings]
+        records = [finding_record(finding, case.policy, sealed=case.sealed) for finding in findings]
         if self.invalid:
             verdict, problem = Verdict.INVALID, f"not the offer as declared: {self.invalid}"
             records = [_void(record) for record in records]
         runs = [run for number in range(len(case.results)) for run in self._runs(case, number, keep)]
         marked = [result.execution for result, declared in case.results if declared]
         self.right = answered_right(marked[0]) if marked else None
-        deciding = [
-            record["sentence"]
-            for finding, record in zip(findings, records, strict=True)
-            if finding.verdict is verdict and not (finding.struck or finding.observed_only)
-        ]
+        deciding = headline(
+            record
+            for record in records
+            if record["verdict"] == verdict.value and not (record["struck"] or record["observed_only"])
+        )
         stopped = [run["stopped"] for run in runs if run["stopped"]]
-        said = [problem] if problem else deciding or stopped
+        said = [problem] if problem else [deciding["sentence"]] if deciding else stopped
         written = self._written(verdict, said[0] if said else "", problem, records, runs)
         waiver = None if self.held is None else self.held.waiver
         if waiver is not None and not problem and verdict in {Verdict.REJECT, Verdict.INCONCLUSIVE}:

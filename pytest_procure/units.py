@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from decimal import ROUND_HALF_EVEN, Decimal, InvalidOperation
 
 from . import spellings
+from .currencies import CURRENCIES
 from .errors import DeclarationError
 
 Number = int | float | str | Decimal
@@ -43,14 +44,9 @@ _ALIASES = {"µs": "us", "μs": "us", "sec": "s", "/s": "1/s", "qps": "1/s", "re
 #: unit as it may be written -> dimension
 _ACCEPTED = {unit: dimension for unit, (dimension, _) in _UNITS.items()}
 _ACCEPTED |= {alias: _ACCEPTED[unit] for alias, unit in _ALIASES.items()}
-#: Units of ours in capitals are no currencies.
-_NO_CURRENCIES = {unit.upper() for unit in _ACCEPTED} - {unit for unit in _ACCEPTED if unit.isupper()}
-
 #: Decimals beyond which no number is written out, however near to its bar it lies.
 _FINEST = 15
 
-#: ISO 4217 codes of what offers are usually priced in; any other three capitals are taken as a currency too.
-_CURRENCY = re.compile(r"[A-Z]{3}")
 #: What people put into numbers, and Python does not read.
 _SEPARATORS = (",", "_", "'")
 _QUANTITY = re.compile(r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*(.*?)\s*")
@@ -60,7 +56,7 @@ def dimension_of(unit: str) -> str:
     """Return `duration`, `number`, `rate` ... or `money in XYZ`; `DeclarationError` for an unknown unit."""
     if unit in _UNITS:
         return _UNITS[unit][0]
-    if _CURRENCY.fullmatch(unit) and unit not in _NO_CURRENCIES:
+    if unit in CURRENCIES:
         return f"money in {unit}"
     near = spellings.nearest(unit, _ACCEPTED)
     near = _ALIASES.get(near, near)

@@ -27,6 +27,14 @@ def test_an_unknown_name_comes_with_the_nearest_and_with_all_known():
     )
 
 
+def test_a_name_that_is_a_part_of_a_longer_one_comes_with_that():
+    assert "did you mean `gpu_memory_peak`?" in unknown("metric", "memory", ["gpu_memory_peak", "accuracy"])
+
+
+def test_capitals_hide_no_near_name():
+    assert "did you mean `accuracy`?" in unknown("metric", "ACCURACY", ["accuracy"])
+
+
 def test_a_name_that_is_like_no_other_comes_without_a_guess():
     assert unknown("metric", "xyz", ["accuracy"]) == "unknown metric `xyz`. Known: accuracy"
 

@@ -82,6 +82,14 @@ def test_a_requirement_that_was_deselected_says_so():
     assert requirement["results"][0]["problem"] == "it was deselected"
 
 
+@pytest.mark.parametrize(("ended", "how"), [(2, "interrupted"), (137, "killed")])
+def test_a_requirement_after_an_interruption_says_so(ended, how):
+    made = gate(first="accept", second=None)
+    requirements, _, _ = made.conclude(ended)
+    told = requirements[0]["results"][1]["problem"]
+    assert told == f"it never ran: the session was {how} before it"
+
+
 def test_nothing_expected_is_not_accepted():
     _, _, outcome = concluded(gate())
     assert (outcome["exit_status"], outcome["reasons"]) == (1, ["no requirement was found"])

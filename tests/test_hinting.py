@@ -76,9 +76,15 @@ def test_no_percentile_is_told_to_take_as_few_requests_as_were_asked(n, share, l
     assert not re.search(r"(w|c)ould decide", told) or size(told) > n
 
 
+def test_only_what_was_sealed_is_to_be_sealed_newly():
+    finding = undecided(ACCURACY, Share(92, 100), 100)
+    assert "a new run of " in hint(finding, POLICY)
+    assert "a newly sealed run of " in hint(finding, POLICY, sealed=True)
+
+
 def test_an_undecided_share_names_the_number_that_would_decide():
     told = hint(undecided(ACCURACY, Share(92, 100), 100), POLICY)
-    assert told.startswith("If the offer is as good as it looked, a newly sealed run of ")
+    assert told.startswith("If the offer is as good as it looked, a new run of ")
     assert told.endswith(" samples in all would decide 9 times in 10.")
 
 
@@ -91,7 +97,7 @@ def test_how_likely_a_number_decides_is_not_said_where_the_run_measures_its_own_
         values = np.where(np.arange(400) % 100 < 97, 30_000_000, 200_000_000).astype(np.int64)
         finding = undecided(P95, Latencies(values, P95.metric.q, under_load=True), 400, "requests")
     told = hint(finding, POLICY)
-    assert told.startswith("If the offer is as good as it looked, a newly sealed run of ")
+    assert told.startswith("If the offer is as good as it looked, a new run of ")
     assert told.endswith(" requests in all could decide.")
 
 
@@ -113,10 +119,10 @@ def test_a_run_longer_than_its_slice_is_told_how_many_different_samples_it_takes
 
 def test_too_few_clusters_are_told_as_clusters_and_too_few_items_as_samples():
     clusters = hint(undecided(ACCURACY, Share(92, 100, 5.0, 9, 10), 100, items=100, most=100), POLICY)
-    assert clusters == "A newly sealed run over 20 clusters or more could decide."
+    assert clusters == "A new run over 20 clusters or more could decide."
     items = hint(undecided(ACCURACY, Share(92, 100, 10.0, 9, 10), 100, items=10, most=10), POLICY)
     assert items == (
-        "A newly sealed run over 20 different samples or more could decide; the dataset has 10 samples, so "
+        "A new run over 20 different samples or more could decide; the dataset has 10 samples, so "
         "it takes more labelled ones."
     )
 
@@ -124,13 +130,13 @@ def test_too_few_clusters_are_told_as_clusters_and_too_few_items_as_samples():
 def test_the_least_that_acceptance_takes_could_decide_and_no_more_is_said():
     values = np.full(50, 30_000_000, dtype=np.int64)
     told = hint(undecided(P95, Latencies(values, P95.metric.q, under_load=True), 50, "requests"), POLICY)
-    assert told == "A newly sealed run of 200 requests in all could decide."
+    assert told == "A new run of 200 requests in all could decide."
 
 
 def test_what_a_rate_is_carried_with_is_known_more_closely_after_a_longer_run():
     bar = declare_bar("own.rate", at_least=0.999)
     told = hint(undecided(bar, Carried(1.6, 0.5, 19, 2), 200), POLICY)
-    assert told.startswith("A newly sealed run that lasts longer could decide")
+    assert told.startswith("A new run that lasts longer could decide")
     assert hint(undecided(bar, Carried(0.9, 0.5, 19, 2), 200), POLICY) == ""
 
 
@@ -181,8 +187,8 @@ def test_memory_that_may_be_anothers_is_told_by_the_machine_and_not_by_requests(
 @pytest.mark.parametrize(
     ("basis", "said"),
     [
-        (Means(np.ones(2), "launches", 5), "A newly sealed run of 5 launches could decide."),
-        (Confirmed(Quantity.of(1).number, 1, 5), "A newly sealed search with `launches=5` could decide."),
+        (Means(np.ones(2), "launches", 5), "A new run of 5 launches could decide."),
+        (Confirmed(Quantity.of(1).number, 1, 5), "A new search with `launches=5` could decide."),
     ],
 )
 def test_too_few_repeats_are_told_by_their_number(basis, said):

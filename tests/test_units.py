@@ -292,9 +292,27 @@ def test_a_unit_that_is_near_to_none_comes_with_all():
         Quantity.parse("3 furlongs")
 
 
-@pytest.mark.parametrize("currency", ["GBP", "USD", "UDS", "JPY", "XBT"])
-def test_any_three_capitals_that_are_no_unit_are_a_currency(currency):
+@pytest.mark.parametrize("currency", ["GBP", "USD", "JPY", "XOF", "SEK"])
+def test_a_code_of_iso_4217_is_a_currency(currency):
     assert dimension_of(currency) == f"money in {currency}"
+
+
+@pytest.mark.parametrize("code", ["XBT", "XAU", "XXX", "DEM", "KWH", "ABC", "USDT"])
+def test_three_capitals_that_nobody_pays_with_are_no_currency(code):
+    with pytest.raises(DeclarationError, match=f"unknown unit `{code}`"):
+        dimension_of(code)
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [("UDS", "USD"), ("USS", "USD"), ("EUO", "EUR"), ("ERU", "EUR"), ("GPB", "GBP"), ("chf", "CHF")],
+)
+def test_a_misspelt_currency_comes_with_the_one_that_is_meant(typed, meant):
+    with pytest.raises(DeclarationError) as raised:
+        Quantity.parse(f"5 {typed}")
+    assert str(raised.value) == (
+        f"unknown unit `{typed}`; did you mean `{meant}`? Units of money: USD, EUR, any other code of ISO 4217"
+    )
 
 
 @pytest.mark.parametrize("text", ["80,5 ms", "1,000 ms", "1_000 ms", "1'000 ms"])

@@ -155,7 +155,8 @@ def _compared_part(
 
 def case_of(file: CaseFile, load: Load) -> Case:
     """Make the case again. Raises `EvidenceError` where rows and parts do not fit each other."""
-    case = Case(candidate_of(file.asked.candidate, None), file.asked.bars, file.policy)
+    stand_in = candidate_of(file.asked.candidate, None)
+    case = Case(stand_in, file.asked.bars, file.policy, sealed=file.held is not None)
     for part in file.results:
         references = {name: execution_of(run, load) for name, run in part.references}
         result = case.add(execution_of(part.run, load), declared=part.declared, references=references)

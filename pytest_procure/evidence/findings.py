@@ -15,8 +15,8 @@ from .record import Amount, FindingRecord
 MEASURED, TERM = "measured on our task", "term of the offer"
 
 
-def finding_record(finding: Finding, policy: Policy) -> FindingRecord:
-    """Write a finding as plain data."""
+def finding_record(finding: Finding, policy: Policy, *, sealed: bool = False) -> FindingRecord:
+    """Write a finding as plain data. `sealed`: its run was held to a seal."""
     bar, measured, decision = finding.bar, finding.measurement, finding.decision
     policy = policy_of(bar, policy)
     point = measured.estimate
@@ -40,7 +40,7 @@ def finding_record(finding: Finding, policy: Policy) -> FindingRecord:
         "verdict": finding.verdict.value,
         "sentence": wording.sentence(finding),
         "rule": wording.rule(finding, policy),
-        "hint": hint(finding, policy),
+        "hint": hint(finding, policy, sealed=sealed),
         "source": bar.source,
         "text": bar.text,
         "where": bar.where,

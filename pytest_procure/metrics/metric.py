@@ -94,9 +94,15 @@ COST = Metric("cost_per_request", "cost per request", "cost", "money", "low")
 COST_PER_CORRECT = Metric("cost_per_correct", "cost per right answer", "cost", "money", "low")
 COST_PER_ACCEPTED = Metric("cost_per_accepted", "cost per accepted answer", "cost", "money", "low")
 ENERGY = Metric("energy_per_request", "energy per request", "energy", "energy", "low")
-GPU_MEMORY = Metric("gpu_memory_peak", "GPU memory in use, at most", "memory", "size", "low")
+GPU_MEMORY = Metric("gpu_memory_peak", "GPU memory in use at its peak", "memory", "size", "low")
 GOODPUT = Metric("goodput", "requests within all limits at once", "goodput", "number", "high")
-SUSTAINED = Metric("sustained_rate", "requests answered at the declared rate", "condition", "number", "high")
+SUSTAINED = Metric(
+    "sustained_rate",
+    "requests scheduled at the declared rate that came back, good or failed",
+    "condition",
+    "number",
+    "high",
+)
 ALIVE = Metric("alive", "runs that its process lived through", "condition", "number", "high")
 
 _FIXED = {
@@ -114,6 +120,30 @@ _FIXED = {
         GOODPUT,
     )
 }
+
+#: metric of ours -> what else it is called
+_CALLED = {
+    "accuracy": ("correct", "correctness", "top1", "acc"),
+    "cost_per_request": ("cost", "price", "cost_per_query", "cost_per_call"),
+    "energy_per_request": ("energy", "joules"),
+    "error_rate": ("errors", "failures", "failure_rate", "availability", "success_rate"),
+    "gpu_memory_peak": ("memory", "vram", "gpu_memory", "peak_memory"),
+    "latency.p95": ("latency", "p95", "latency_p95", "p95_latency", "response_time"),
+    "latency.p99": ("p99", "latency_p99", "p99_latency"),
+    "latency.p50": ("p50", "median", "latency_p50", "latency.median", "latency.mean", "mean_latency"),
+    "throughput": ("qps", "rps", "samples_per_second", "requests_per_second"),
+    "tokens_per_second": ("tps", "tokens", "token_rate"),
+    "ttft.p95": ("ttft", "time_to_first_token"),
+    "itl.p95": ("itl", "inter_token_latency"),
+    "tpot.p95": ("tpot", "time_per_output_token"),
+    "corpus.macro_f1": ("f1", "macro_f1", "f1_score"),
+    "corpus.wer": ("wer",),
+    "corpus.bleu": ("bleu",),
+    "quality.exact_match": ("exact_match", "em"),
+    "quality.rouge_l": ("rouge_l", "rouge"),
+    "quality.SCORER": ("quality", "score"),
+}
+_MEANT = {called: name for name, every in _CALLED.items() for called in every}
 
 
 def metric(name: str) -> Metric:
@@ -133,7 +163,11 @@ def metric(name: str) -> Metric:
             return Metric(name, f"score {match[2].replace('_', ' ')}", "quality", "number", "high")
         return Metric(name, match[2], "own", "", "")
     open_names = ("quality.SCORER", "corpus.NAME", "own.NAME", "stage.NAME.latency.p95")
-    raise DeclarationError(unknown("metric", name, [*_FIXED, *_COMMON, *open_names]))
+    said = unknown("metric", name, [*_FIXED, *_COMMON, *open_names])
+    if meant := _MEANT.get(name.casefold().replace("-", "_").replace(" ", "_")):
+        known = said.partition(" Known: ")[2]
+        said = f"unknown metric `{name}`; did you mean `{meant}`? Known: {known}"
+    raise DeclarationError(said)
 
 
 def _of_stage(name: str, stage: str, what: str) -> Metric:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from pytest_procure.evidence.headline import headline
 from pytest_procure.evidence.record import (
     CandidateRecord,
     FindingRecord,
@@ -38,9 +39,8 @@ def counted(result: ResultRecord) -> list[FindingRecord]:
 
 
 def finding_of(result: ResultRecord) -> FindingRecord | None:
-    """Pick the finding that made a result what it is: a crash, then quality, then speed and cost."""
-    same = [f for f in counted(result) if f["verdict"] == result["verdict"]]
-    return _quality_first(same)
+    """Pick the finding that says most about why a result is what it is."""
+    return headline(f for f in counted(result) if f["verdict"] == result["verdict"])
 
 
 def deciding(record: Record, candidate: CandidateRecord) -> Deciding | None:
@@ -49,7 +49,7 @@ def deciding(record: Record, candidate: CandidateRecord) -> Deciding | None:
     for verdict in (candidate["verdict"], *_GRAVEST):
         found = [Deciding(q, r, finding_of(r)) for q, r in own if r["verdict"] == verdict]
         if found:
-            best = _quality_first(d.finding for d in found if d.finding is not None)
+            best = headline(d.finding for d in found if d.finding is not None)
             return next((d for d in found if best is not None and d.finding is best), found[0])
     return None
 
@@ -90,8 +90,3 @@ def _results(record: Record, candidate: str) -> Iterator[tuple[RequirementRecord
             if result["candidate"] == candidate:
                 yield requirement, result
 
-
-def _quality_first(findings: Iterable[FindingRecord]) -> FindingRecord | None:
-    # Where its process ended, the rest are consequences.
-    ranked = sorted(findings, key=lambda f: (not f["metric"].startswith("alive"), f["kind"] != "quality"))
-    return ranked[0] if ranked else None

@@ -36,6 +36,14 @@ class Failure:
     expected: str
     answers: list[Answer] = field(default_factory=list)
 
+    @property
+    def alike(self) -> dict[tuple[str, str], list[str]]:
+        """Candidates by (what was said, how it was picked): what several said is told once."""
+        found: dict[tuple[str, str], list[str]] = {}
+        for answer in self.answers:
+            found.setdefault((answer.said, answer.picked), []).append(answer.candidate)
+        return found
+
 
 @dataclass(slots=True)
 class Gallery:

@@ -22,7 +22,8 @@ def render(record: Record) -> str:
     The record is taken as `verdict.json` holds it, so that the file renders to the very same page.
     """
     record = json.loads(dumps(record))
-    return _environment().get_template("page.html.j2").render(page=page_of(record), record=record) + "\n"
+    page = _environment().get_template("page.html.j2").render(page=page_of(record), record=record)
+    return page + "\n"
 
 
 @functools.cache
@@ -36,6 +37,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     made.filters |= {"shorten": shorten, "upper_first": words.upper_first, "n": "{:,}".format}
+    made.filters["unbroken"] = words.unbroken
     made.globals |= {
         "words": words,
         "facts": facts,

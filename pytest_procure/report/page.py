@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple, TypeVar
 
 from pytest_procure.evidence.record import (
@@ -109,6 +109,7 @@ class Requirement:
     conditions: list[Conditions]
     plots: list[Plot]  # over time, under more load, stage by stage
     arrivals: Plot | None
+    arrivals_as: int  # number of an earlier requirement where they are drawn already; 0: nowhere
     tradeoff: Plot | None
     gallery: Gallery | None
     audits: list[Table]
@@ -197,11 +198,18 @@ def _reasons(record: Record) -> list[tuple[str, str]]:
             continue
         finding = decided.finding
         if candidate["verdict"] in {"reject", "inconclusive"} and finding is not None:
-            why = f"{finding['title']} {words.measured(finding)}, asked {words.asked(finding)}"
+            why = f"{finding['title']} {words.measured(finding)}{_doubt(finding)}, asked {words.asked(finding)}"
         else:
             why = decided.result["problem"] or decided.result["sentence"]
         found.append((candidate["name"], shorten(why, _REASON)))
     return found[:_REASONS]
+
+
+def _doubt(finding: FindingRecord) -> str:
+    """Give the likely range of what is not decided: its value alone may read as if it were good enough."""
+    if finding["verdict"] != "inconclusive" or finding["low"] is None or finding["high"] is None:
+        return ""
+    return f", likely {words.likely_range(finding['low'], finding['high'])}"
 
 
 def _date(record: Record) -> str:
@@ -211,12 +219,21 @@ def _date(record: Record) -> str:
 
 def _requirements(record: Record, series: dict[str, int]) -> list[Requirement]:
     laid = [_requirement(i, q, series) for i, q in enumerate(record["requirements"], start=1)]
+    for place, one in enumerate(laid):
+        alike = (each.number for each in laid[:place] if _same(each.arrivals, one.arrivals))
+        if number := next(alike, 0):
+            laid[place] = replace(one, arrivals=None, arrivals_as=number)
     left = _PICTURES
     for failure in (each for one in laid if one.gallery for each in one.gallery.failures):
         left -= len(failure.image)
         if left < 0:
             failure.image = ""
     return laid
+
+
+def _same(one: Plot | None, other: Plot | None) -> bool:
+    """Whether two drawings show the same, whatever they are drawn for."""
+    return one is not None and other is not None and one.table == other.table
 
 
 def _requirement(number: int, requirement: RequirementRecord, series: dict[str, int]) -> Requirement:
@@ -251,6 +268,7 @@ def _requirement(number: int, requirement: RequirementRecord, series: dict[str, 
             if plot is not None
         ],
         arrivals=arrivals(requirement),
+        arrivals_as=0,
         tradeoff=tradeoff(requirement),
         gallery=gallery(requirement),
         audits=audits(requirement),

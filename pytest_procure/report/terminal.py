@@ -40,9 +40,21 @@ def lines(record: Record, *, width: int) -> list[str]:
         told += wrapped(one_line(sentence), width, first="- ", rest="  ")
     told += wrapped(one_line(record["outcome"]["sentence"]), width)
     status = f"exit status {record['outcome']['exit_status']}"
-    why = "; ".join(one_line(reason) for reason in record["outcome"]["reasons"])
+    why = "; ".join(one_line(reason) for reason in _reasons(record))
     told += wrapped(f"{status} because {why}" if why else status, width)
     return told
+
+
+def _reasons(record: Record) -> list[str]:
+    """Give the reasons of the exit status; how each offer stands is said just above, and not said again."""
+    outcome = record["outcome"]
+    new = [each for each in outcome["reasons"] if each.replace(": ", " is ", 1) not in outcome["sentence"]]
+    if len(new) == len(outcome["reasons"]):
+        return new
+    if record.get("mode") == "screen":
+        return ["an offer was turned down", *new]
+    passed = [each for each in record["candidates"] if each["verdict"] in {"accept", "waived"}]
+    return ["not every offer is accepted" if passed else "no offer is accepted", *new]
 
 
 def markup(line: str) -> dict[str, bool]:
@@ -69,8 +81,11 @@ def _why(result: ResultRecord) -> str:
     finding = finding_of(result)
     if finding is None:
         return one_line(result["sentence"])
+    if result["verdict"] == "reject":
+        return _numbers(finding)
+    # What is open is not told by its numbers: they may look good enough, or bad enough.
     hint = f". {one_line(finding['hint'])}" if finding["hint"] else ""
-    return _numbers(finding) + hint
+    return one_line(finding["sentence"]) + hint
 
 
 def _numbers(finding: FindingRecord) -> str:

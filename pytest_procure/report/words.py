@@ -88,6 +88,11 @@ def upper_first(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
+def unbroken(text: str) -> str:
+    """Keep percent signs on the line of their number."""
+    return text.replace(" %", "\u00a0%")
+
+
 def listing(items: Sequence[str]) -> str:
     """Join words as a sentence does: "a, b and c"."""
     return " and ".join([", ".join(items[:-1]), items[-1]]) if len(items) > 1 else "".join(items)
@@ -121,6 +126,20 @@ def evidence(finding: FindingRecord) -> str:
 def evidence_class(finding: FindingRecord) -> str:
     """Say what a number rests on: a measurement on the buyer's task, or what the offer itself states."""
     return finding.get("evidence_class", "term of the offer" if finding["n_unit"] == "price" else MEASURED)
+
+
+def rests_on(finding: FindingRecord) -> str:
+    """Say what a finding rests on: class, number, and what of it counts, where that is not the same.
+
+    For example "797 samples, which count as 638 (design effect 1.25)".
+    """
+    kind = evidence_class(finding)
+    told = "" if kind in {MEASURED, evidence(finding)} else f"{kind}; "
+    told += evidence(finding)
+    if finding["design_effect"] != 1 or finding["n_effective"] != finding["n"]:
+        effect = f"(design effect {plain(finding['design_effect'])})"
+        told += f", which count as {plain(finding['n_effective'])} {effect}"
+    return told
 
 
 def numbers(finding: FindingRecord) -> str:

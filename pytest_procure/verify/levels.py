@@ -59,7 +59,7 @@ def levels(
             "L3",
             "counter-signed",
             intact and len(trusted) > 1,
-            f"signed by {len(trusted)} of the keys you gave",
+            _counter_signed(keys, trusted),
             "a second party vouches for the very same pack",
             "that either party watched the run: they may have signed what they were shown",
         ),
@@ -72,6 +72,12 @@ def _signed(signers: Sequence[str], keys: Sequence[str], trusted: Sequence[str])
     if signers and not keys:
         return f"signed by key {signers[0][:16]}; give its file with --key if you know whose it is"
     return "not signed by a key you gave" if keys else "not signed"
+
+
+def _counter_signed(keys: Sequence[str], trusted: Sequence[str]) -> str:
+    if not keys:
+        return "no keys were given; --key takes the buyer's, and once more the counter-signer's"
+    return f"{len(trusted)} of the {len(keys)} keys you gave signed it" if len(keys) > 1 else "one key was given"
 
 
 def _anchored(anchor: str, heads: Sequence[str]) -> str:

@@ -8,7 +8,7 @@ import pytest
 
 from pytest_procure.metrics.measurement import Exact, Interval, Unmeasurable
 from pytest_procure.metrics.memory import gpu_memory_peak
-from pytest_procure.metrics.metric import GPU_MEMORY
+from pytest_procure.metrics.metric import GPU_MEMORY, metric
 from pytest_procure.telemetry.gpu import GpuSeen
 
 ALONE = GpuSeen(
@@ -65,3 +65,10 @@ def test_memory_beside_candidates_to_compare_with_is_at_most_what_was_seen():
 def test_memory_of_a_gpu_on_which_nobody_of_the_candidate_was_seen_is_not_its_memory():
     basis = measured(replace(ALONE, untold={"others": "the driver lists no process of the candidate either"}))
     assert basis == Unmeasurable("no process of the candidate was seen on GPU 0 (H200)")
+
+
+@pytest.mark.parametrize(
+    "name", ["gpu_memory_peak", "error_rate", "latency.p95", "cost_per_request", "throughput"]
+)
+def test_no_metric_says_by_itself_which_way_its_bar_goes(name):
+    assert not metric(name).title.endswith(("at most", "at least"))

@@ -56,7 +56,7 @@ def test_an_undecided_assert_says_value_range_bar_and_what_would_decide(suite):
         "answers right: 95 % of 400 samples (likely range 92.8 % to 96.7 %); asked: at least 94 %"
         in ended.words
     )
-    assert "a newly sealed run of " in ended.words
+    assert "a new run of " in ended.words
 
 
 def test_the_record_keeps_the_asserted_text_and_its_place(suite):

@@ -29,7 +29,7 @@ def test_an_undecided_bar_fails_with_value_range_bar_and_what_would_decide(suite
         "answers right: 92 % of 400 samples (likely range 89.4 % to 94.2 %); asked: at least 90 %"
         in ended.words
     )
-    assert "a newly sealed run of " in ended.words
+    assert "a new run of " in ended.words
     assert " samples in all, about " in ended.words
 
 
@@ -287,7 +287,7 @@ def test_an_undecided_bar_says_how_many_requests_and_how_long_would_decide(suite
         """)
     ended = suite.run("--procure-report")
     (hint,) = [f["hint"] for f in ended.results["test_it[close]"]["findings"]]
-    assert "a newly sealed run of" in hint
+    assert "a new run of" in hint
     assert "at this pace" in hint
 
 

@@ -1,5 +1,7 @@
 """The buyer's data: which dataset a test is about, when it is made, and what a suite may put in its place."""
 
+import pytest
+
 READS = """
 @pytest.mark.bar("accuracy", at_least=0.9)
 def test_reads(procure):
@@ -63,6 +65,42 @@ def test_an_unknown_dataset_is_a_usage_error_with_the_nearest_name(suite):
     suite.offers(good=1.0)
     suite.tests("@pytest.mark.dataset_slice('number')" + READS)
     assert "unknown dataset `number`; did you mean `numbers`?" in suite.mistake()
+
+
+THERE = """
+DATA = numbers(strata=np.where(np.arange(400) % 2, "billing", "legal"))
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_procure_datasets():
+    return {"numbers": DATA}
+"""
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ("@pytest.mark.bar('quality.f1', at_least=0.5)", "unknown scorer `quality.f1`. Known: accuracy"),
+        ("@pytest.mark.bar('goodput', at_least=0.5, correct='quality.f1')", "unknown scorer `quality.f1`"),
+        ("@pytest.mark.dataset_slice('numbers', where='biling')", "did you mean `billing`?"),
+        ("@pytest.mark.dataset_slice('numbers', n=500)", "500"),
+        ("@pytest.mark.dataset_slice('numbers', weights={'legl': 1.0})", "did you mean `legal`?"),
+    ],
+)
+def test_what_a_dataset_that_is_there_does_not_have_is_a_usage_error(suite, wrong, said):
+    suite.conftest(OFFER + THERE)
+    suite.tests(wrong + READS)
+    told = suite.mistake()
+    assert said in told
+    assert told.startswith("test_it.py::test_reads: ")
+
+
+def test_what_a_dataset_that_is_still_to_be_made_does_not_have_is_one_line_of_its_test(suite):
+    suite.offers(good=1.0)
+    suite.tests("@pytest.mark.bar('quality.f1', at_least=0.5)" + READS)
+    ended = suite.run()
+    assert ended.status == 1
+    assert ended.quiet
+    assert "procure: dataset `numbers`: unknown scorer `quality.f1`. Known: accuracy" in ended.text
 
 
 SETS = """

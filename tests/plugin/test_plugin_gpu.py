@@ -236,7 +236,7 @@ def test_memory_beside_a_candidate_to_compare_with_rejects_nobody(compared):
     finding = compared.result("test_narrow", "new")["findings"][-1]
     assert (finding["verdict"], finding["estimate"]["text"]) == ("inconclusive", "20 GB")
     assert finding["hint"] == (
-        "What is in use may be another's in part; a newly sealed run on a GPU of its own, in no container "
+        "What is in use may be another's in part; a new run on a GPU of its own, in no container "
         "and without another candidate beside it, could decide."
     )
     assert compared.result("test_wide", "new")["findings"][-1]["verdict"] == "accept"

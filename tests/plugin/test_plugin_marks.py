@@ -17,6 +17,10 @@ def marked(suite, *marks):
     [
         ('bar("latency.p9x", at_most="80 ms")', "unknown metric `latency.p9x`; did you mean `latency.p9"),
         ('bar("acuracy", at_least=0.9)', "unknown metric `acuracy`; did you mean `accuracy`?"),
+        ('bar("cost", at_most="1 USD")', "unknown metric `cost`; did you mean `cost_per_request`?"),
+        ('bar("f1", at_least=0.9)', "unknown metric `f1`; did you mean `corpus.macro_f1`?"),
+        ('bar("p95", at_most="80 ms")', "unknown metric `p95`; did you mean `latency.p95`?"),
+        ('bar("cost_per_request", at_most="1 UDS")', "unknown unit `UDS`; did you mean `USD`?"),
         ("bar(0.9)", "a metric is named by a text such as `latency.p95`, not by 0.9"),
         ("bar()", "expected one metric, as in `bar('latency.p95', at_most='80 ms')`"),
         ('bar("accuracy", atleast=0.9)', "unknown argument `atleast`; did you mean `at_least`?"),

@@ -36,7 +36,7 @@ def test_a_dataset_without_labels_cannot_carry_an_accuracy_bar(suite):
     suite.conftest(
         offer("answers(1.0)")
         + "def pytest_procure_datasets():\n"
-        + "    return {'numbers': Dataset.from_arrays('numbers', inputs=np.arange(50))}\n"
+        + "    return {'numbers': lambda: Dataset.from_arrays('numbers', inputs=np.arange(50))}\n"
     )
     suite.tests(READS)
     assert told(suite).startswith("bar `accuracy`: dataset `numbers` has no references to score against")
@@ -204,6 +204,24 @@ def pytest_procure_candidates():
     ended = suite.run("--procure-report")
     assert ended.verdicts == {"test_reads[broken]": "not tested", "test_reads[sound]": "accept"}
     assert ended.status == 1
+
+
+def test_that_nobody_serves_an_endpoint_is_told_once_above_the_verdict(suite):
+    suite.conftest(
+        """
+from pytest_procure import OpenAIEndpoint
+
+def pytest_procure_candidates():
+    return [Candidate("dead", backend=OpenAIEndpoint("http://127.0.0.1:9/v1", model="m"))]
+
+def pytest_procure_datasets():
+    return {"texts": Dataset.from_arrays("texts", inputs=["a", "b"], references=["a", "b"])}
+"""
+    )
+    suite.tests(READS)
+    failure, verdict = suite.run().text.split("procurement verdict")
+    assert failure.count("connection refused") == 1
+    assert "connection refused" in verdict
 
 
 @pytest.mark.parametrize(

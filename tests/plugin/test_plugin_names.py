@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 OFFER = """
@@ -27,6 +29,13 @@ MISTAKES = {
     "procure.run().latency['p101']": "unknown latency metric `p101`. Known: p50, p90, p95, p99, p99.9",
     "procure.run().latency[95]": "unknown latency metric `95`; did you mean `p95`?",
     "procure.run().latencies": "unknown name of a result `latencies`; did you mean `latency`?",
+    "procure.sweep(rate=[5])": "`Procure.sweep(...)`: unknown argument `rate`; did you mean `rates`? Known:",
+    "procure.run(bakend=3)": "`procure.run(...)`: unknown argument `bakend`; did you mean `backend`?",
+    "procure.measure('own.joy', 3, units='s')": "`Procure.measure(...)`: unknown argument `units`; did you",
+    "procure.measure('own.joy')": "`Procure.measure(...)`: it needs `value`. Known: interval, name, unit",
+    "procure.find_capacity(lauches=5)": "unknown argument `lauches`; did you mean `launches`?",
+    "procure.find_slice(procure.run(), lest=3)": "unknown argument `lest`; did you mean `least`? Known:",
+    "procure.run().goodput(latncy='1 s')": "`Result.goodput(...)`: unknown argument `latncy`; did you mean",
     "procure.runs()": "unknown name of a `procure` fixture `runs`; did you mean `run`?",
 }
 
@@ -41,7 +50,7 @@ def test_a_wrong_name_or_value_in_a_test_is_one_line(suite):
     ended = suite.run()
     assert ended.status == 1
     for told in MISTAKES.values():
-        assert f"procure: {told}" in ended.text
+        assert re.search(f"procure: .*{re.escape(told)}", ended.text), told
     assert "Error: " not in ended.text  # no traceback
     assert "During handling" not in ended.text
 
@@ -61,6 +70,34 @@ def test_a_hook_that_is_spelt_nearly_like_ours_is_one_line(suite, typed, nearest
     suite.tests("def test_of_another():\n    pass\n", name=f"{folder}/test_it.py")
     assert f"unknown hook `{typed}`; did you mean `{nearest}`?" in suite.mistake()
     assert "conftest.py:" in suite.mistake()
+
+
+@pytest.mark.parametrize("hook", ["pytest_procure_candidates", "pytest_procure_datasets"])
+@pytest.mark.parametrize("folder", [".", "below"])
+@pytest.mark.parametrize("mark", ["@pytest.hookimpl(optionalhook=True)", ""])
+def test_a_parameter_that_our_hook_does_not_have_is_one_line(suite, hook, folder, mark):
+    made = OFFER.replace("@pytest.hookimpl(optionalhook=True)", mark).replace(f"{hook}()", f"{hook}(cfg)")
+    suite.conftest(made, folder=folder)
+    suite.tests("def test_of_another():\n    pass\n", name=f"{folder}/test_it.py")
+    said = suite.mistake()
+    assert f": hook `{hook}`: unknown parameter `cfg`; did you mean `config`? Known: config" in said
+    assert said.startswith("conftest.py:")
+
+
+def test_a_parameter_that_our_hook_does_not_have_in_an_early_plugin_is_one_line(suite, monkeypatch):
+    monkeypatch.syspath_prepend(suite.path)
+    suite.write("early.py", "def pytest_procure_candidates(configuration):\n    return []\n")
+    suite.tests("def test_of_another():\n    pass\n")
+    ended = suite.run("-p", "early", process=True)
+    assert ended.status == pytest.ExitCode.USAGE_ERROR
+    assert ended.quiet, ended.text
+    assert "early.py:1: hook `pytest_procure_candidates`: unknown parameter `configuration`" in ended.text
+
+
+def test_our_hooks_may_leave_the_parameter_out_or_give_others_a_default(suite):
+    suite.conftest(OFFER.replace("candidates()", "candidates(config, more=1)"))
+    suite.tests("def test_of_another():\n    pass\n")
+    assert suite.run().status == 0
 
 
 def test_a_hook_spelt_nearly_like_ours_in_a_plugin_of_the_suite_is_one_line(suite, monkeypatch):

@@ -436,7 +436,7 @@ def everything() -> Record:
         share(0.942),
         share(0.968),
         "inconclusive",
-        hint="A newly sealed run of 9,120 samples in all would decide 9 times in 10.",
+        hint="A new run of 9,120 samples in all would decide 9 times in 10.",
     )
     failures = {"error": 3, "timeout": 21, "lost": 1, "empty": 2}
     scans["results"] += [

@@ -27,7 +27,7 @@ def test_samples_of_another_slice_are_other_samples(demo):
 def test_what_was_answered_stands_beside_what_was_expected(demo):
     told = outline.read(html.render(demo)).all("ul")
     (shown,) = [e.text for e in told if e.attrs.get("class") == "gallery" and "Sample 12" in e.text][:1]
-    assert f"Sample 12, 8; expected 8 {sample.A}: 3 (worst)" in shown
+    assert f"Sample 12, 8; expected 8 {sample.A}, {sample.B}, {sample.R}: 3 (worst)" in shown
     assert "1 (scored 0.5)" in shown
 
 

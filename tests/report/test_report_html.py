@@ -178,6 +178,11 @@ def test_the_first_screen_says_in_a_sentence_why_an_offer_is_not_accepted(demo, 
     assert "Why not vendor-b-int8: answers right 85.6 %, asked at least 95 %." in first
 
 
+def test_the_reason_of_what_is_not_decided_is_its_likely_range(everything, render):
+    first = outline.read(render(everything)).all("header")[0].text
+    assert "vendor-c-edge: answers right 95.6 %, likely 94.2 % to 96.8 %, asked at least 95 %." in first
+
+
 def test_a_reason_that_is_cut_short_ends_in_one_mark(demo, render):
     (candidate,) = [each for each in demo["candidates"] if each["name"] == "vendor-b-int8"]
     candidate["verdict"] = "invalid"
@@ -267,7 +272,7 @@ def test_plain_words_stand_before_percentiles(page):
 
 
 def test_undecided_bars_say_what_would_decide(everything, text_of):
-    told = "vendor-c-edge; answers right, at least 95 %: A newly sealed run of 9,120 samples"
+    told = "vendor-c-edge; answers right, at least 95 %: A new run of 9,120 samples"
     assert told in text_of(everything)
 
 
@@ -335,10 +340,10 @@ def test_what_the_suite_did_not_write_stands_last(demo, render):
     )
     table = outline.read(render(demo)).all("table")[1]
     assert [row.text for row in table.all("tr") if row.attrs.get("class") == "bar"] == [
-        "Answers right",
-        "Slowest 5 in 100 requests (p95)",
-        "Cost per request",
-        "Requests failed",
+        "Answers right; asked: at least 95 %",
+        "Slowest 5 in 100 requests (p95); asked: at most 2 ms",
+        "Cost per request; asked: at most 0.00002 USD",
+        "Requests failed; asked: at most 1 %",
     ]
 
 
@@ -438,11 +443,17 @@ def full(record, findings=60):
     return record
 
 
-HINT = "A newly sealed run of 9,120 samples in all would decide 9 times in 10."
+HINT = "A new run of 9,120 samples in all would decide 9 times in 10."
 
 
 def test_a_page_stays_light_where_every_offer_is_full_of_findings(demo, render):
     assert len(render(full(demo)).encode()) <= 150 * 1024
+
+
+def test_traffic_that_was_the_same_is_drawn_once(demo, text_of):
+    told = text_of(demo)
+    assert told.count("Requests due a second, in steps of") == 1
+    assert "Requests were due as drawn under 1." in told
 
 
 def test_what_is_left_out_of_the_tables_is_counted_and_what_missed_is_kept(demo, text_of):

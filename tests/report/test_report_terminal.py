@@ -40,11 +40,34 @@ def test_what_was_not_measured_says_why(everything):
     assert "◇ waived       vendor-f: waived until 2027-01-31 by the head of forms: pilot only" in told
 
 
+def test_an_invalid_or_undecided_bar_says_why_beside_its_numbers(demo):
+    result = demo["requirements"][0]["results"][0]
+    for verdict in ("invalid", "inconclusive"):
+        result["verdict"] = verdict
+        result["findings"][0] |= {"verdict": verdict, "sentence": "the machine was shared: 99.1 %"}
+        assert "vendor-a-fp32: the machine was shared: 99.1 %" in terminal.lines(demo, width=160)[1]
+
+
 def test_an_undecided_bar_says_what_would_decide(everything):
     told = "\n".join(terminal.lines(everything, width=200))
     assert (
-        "asked: at least 95 %. A newly sealed run of 9,120 samples in all would decide 9 times in 10." in told
+        "asked: at least 95 %. A new run of 9,120 samples in all would decide 9 times in 10." in told
     )
+
+
+def test_how_each_offer_stands_is_not_said_again_as_a_reason(demo):
+    demo["outcome"] |= {
+        "sentence": "vendor-a is accepted; vendor-b is not accepted.",
+        "reasons": ["vendor-b: not accepted", "1 failed otherwise than by a bar: t.py::test_x"],
+    }
+    assert terminal.lines(demo, width=160)[-1] == (
+        "exit status 1 because not every offer is accepted; 1 failed otherwise than by a bar: t.py::test_x"
+    )
+    for candidate in demo["candidates"]:
+        candidate["verdict"] = "reject"
+    assert "because no offer is accepted; 1 failed" in terminal.lines(demo, width=160)[-1]
+    demo["mode"] = "screen"
+    assert "because an offer was turned down; 1 failed" in terminal.lines(demo, width=160)[-1]
 
 
 def test_an_exit_status_without_reasons_stands_alone(demo):

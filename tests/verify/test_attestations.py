@@ -55,6 +55,13 @@ def test_levels_hold_as_far_as_keys_and_anchor_show(signed, copied, keys):
     assert (found.holds, holding(found)) == (True, ["L0", "L1", "L2", "L3"])
 
 
+def test_a_level_that_needs_keys_says_that_none_were_given(signed, keys):
+    *_, counter_signed = verify(signed).levels
+    assert counter_signed.why.startswith("no keys were given; --key takes ")
+    *_, counter_signed = verify(signed, keys=[keys["buyer"][1], keys["vendor"][1]]).levels
+    assert counter_signed.why == "1 of the 2 keys you gave signed it"
+
+
 def test_a_pack_that_is_not_the_anchored_one_does_not_hold(signed, keys):
     found = verify(signed, keys=[keys["buyer"][1]], anchor="0" * 64)
     assert not found.holds
