@@ -11,7 +11,7 @@ import numpy as np
 
 from pytest_procure.backends.endpoints.failure import Failure
 from pytest_procure.driver.arrivals import Arrivals, arrivals_of, law_of
-from pytest_procure.driver.audit import KEPT_UP, Audit, Worked, audit, in_ms, quantile, stalled_ns
+from pytest_procure.driver.audit import Audit, Worked, audit, in_ms, quantile, stalled_ns
 from pytest_procure.driver.limits import Limits
 from pytest_procure.driver.log import Int64, RequestLog
 from pytest_procure.driver.readings import Readings
@@ -21,15 +21,6 @@ from .departures import seen_of_endpoint
 if TYPE_CHECKING:  # it takes the extra [endpoint], which whoever reads an audit may not have
     from .plan import Plan
 
-#: A load process that computes for more of the time has no time left to stamp what arrives when it arrives.
-CPU_SHARE = 0.9
-#: All connections in use, and queries waiting, for more of the time than this is worth telling.
-PINNED_SHARE = 0.01
-#: A server that writes more bytes than this into its log in a run is said to flood it.
-LOG_FLOOD = 16 << 20
-#: Tokens that the endpoint reports over those that the buyer counts: a tokenizer of another version may
-#: differ by a hundredth or two.
-REPORTED_MORE = 1.05
 _OF_SOME_LENGTH = 8  # tokens
 #: Fewer looks at the loop than this have no 1 in 100.
 _LEAST_LOOKS = 100
@@ -65,7 +56,8 @@ class EndpointAudit(Audit):
 
     def faults(self, tightest_bar_ns: int | None = None) -> tuple[str, ...]:
         """Tell the harness's own faults, each with its mend. `tightest_bar_ns`: the least latency bar."""
-        allowed = self.limits.lag_ns(tightest_bar_ns)
+        limits = self.limits
+        allowed = limits.lag_ns(tightest_bar_ns)
         told = []
         if self.send_lag_p99_ns is not None and self.send_lag_p99_ns > allowed:
             told.append(
@@ -78,15 +70,15 @@ class EndpointAudit(Audit):
                 f"(allowed: {in_ms(allowed)}), so answers were stamped late; give it a processor of its own, "
                 "or raise `load_processes=`"
             )
-        if self.load_cpu_share > CPU_SHARE:
+        if self.load_cpu_share > limits.load_cpu:
             told.append(
-                f"a load process computed {self.load_cpu_share:.0%} of the time (allowed: {CPU_SHARE:.0%}); "
-                "raise `load_processes=`, or ask for less traffic"
+                f"a load process computed {self.load_cpu_share:.0%} of the time (allowed: "
+                f"{limits.load_cpu:.0%}); raise `load_processes=`, or ask for less traffic"
             )
-        if self.run_delay_share is not None and self.run_delay_share > self.limits.run_delay:
+        if self.run_delay_share is not None and self.run_delay_share > limits.run_delay:
             told.append(
                 f"a load process waited for a processor {self.run_delay_share:.0%} of the time (allowed: "
-                f"{self.limits.run_delay:.0%}); end other programs, or give the run processors of its own"
+                f"{limits.run_delay:.0%}); end other programs, or give the run processors of its own"
             )
         if still := self._still(self.loop_lag_max_ns, allowed):
             told.append(still)
@@ -102,14 +94,14 @@ class EndpointAudit(Audit):
 
     def candidate_notes(self) -> tuple[str, ...]:
         """Tell what the driver saw of the endpoint, which stands against it."""
-        told, seen = [], self.candidate
+        told, seen, limits = [], self.candidate, self.limits
         if self.backlog_grew:
-            told.append(seen.growth("waited for an answer", "the endpoint"))
-        if seen.rate_is_declared and seen.completed < KEPT_UP * seen.offered:
+            told.append(seen.growth("waited for an answer", "the endpoint", limits))
+        if seen.leaves_unanswered(limits):
             told.append(
                 f"the endpoint never kept up: it answered {seen.completed:,} of {seen.offered:,} requests"
             )
-        if seen.rate_is_declared and seen.unsent:
+        if seen.leaves_unsent(limits):
             used = f", and all {self.connections:,} connections were in use" * (self.pinned_share > 0)
             told.append(f"{seen.unsent:,} requests found no connection before their time was over{used}")
         if seen.never_settled:
@@ -117,7 +109,7 @@ class EndpointAudit(Audit):
                 f"the run never settled: requests of its last third took {seen.slower_share:.0%} longer than "
                 f"those of its first"
             )
-        if self.pinned_share > PINNED_SHARE:
+        if self.pinned_share > limits.connections_pinned:
             told.append(
                 f"all {self.connections:,} connections were in use, and requests waited for one, "
                 f"{self.pinned_share:.0%} of the time"
@@ -145,7 +137,7 @@ class EndpointAudit(Audit):
                 "the server closed connections that it had said it would keep, so each request got one of "
                 f"its own{again}"
             )
-        if self.server_log_bytes > max(self.server_log_kept, LOG_FLOOD):
+        if self.server_log_bytes > max(self.server_log_kept, self.limits.server_log):
             told.append(
                 f"its server flooded its log: {self.server_log_bytes:,} bytes in this run, of which at most "
                 f"{self.server_log_kept:,} are kept"
@@ -155,7 +147,7 @@ class EndpointAudit(Audit):
     @property
     def is_capped(self) -> bool:
         """Whether requests waited because all connections were in use."""
-        return self.candidate.rate_is_declared and self.pinned_share > PINNED_SHARE
+        return self.candidate.rate_is_declared and self.pinned_share > self.limits.connections_pinned
 
     @property
     def is_broken(self) -> bool:
@@ -164,7 +156,7 @@ class EndpointAudit(Audit):
 
     @property
     def _overcharged(self) -> bool:
-        return (self.reported_tokens or 0) > REPORTED_MORE * (self.counted_tokens or math.inf)
+        return (self.reported_tokens or 0) > self.limits.tokens_reported * (self.counted_tokens or math.inf)
 
 
 def endpoint_audit(  # noqa: PLR0913 - what was seen on all sides of the window
@@ -189,9 +181,11 @@ def endpoint_audit(  # noqa: PLR0913 - what was seen on all sides of the window
     known |= _lags(plan)
     known |= {
         "run_delay_share": max((r["run_delay_ns"] / max(1, r["window_ns"]) for r in reports), default=None),
-        "arrivals_sent": _sent(log, plan),
-        "stalled_ns": max((stalled_ns(np.array(r["lateness_ns"], np.int64)) for r in reports), default=0),
-        "candidate": seen_of_endpoint(plain.candidate, log, plan.scenario, plan.rate),
+        "arrivals_sent": _sent(log, plan, limits),
+        "stalled_ns": max(
+            (stalled_ns(np.array(r["lateness_ns"], np.int64), limits) for r in reports), default=0
+        ),
+        "candidate": seen_of_endpoint(plain.candidate, log, plan.scenario, plan.rate, limits),
     }
     enough = len(late) >= _LEAST_LOOKS
     reported, counted = _tokens(log)
@@ -248,11 +242,11 @@ def _tokens(log: RequestLog) -> tuple[int | None, int | None]:
     return int(reported.sum(where=both) - ends.sum()), int(counted.sum(where=both))
 
 
-def _sent(log: RequestLog, plan: Plan) -> Arrivals | None:
+def _sent(log: RequestLog, plan: Plan, limits: Limits) -> Arrivals | None:
     """Hold the times at which requests reached a free connection against the scenario's law."""
     law, lag = law_of(plan.scenario), plan.table["lag"][: len(log)]
     if law is None:
         return None
     times = log.scheduled + lag
     times.sort()
-    return arrivals_of(times, law)
+    return arrivals_of(times, law, limits)
