@@ -216,10 +216,7 @@ def _collect(plan: Plan, crew: Crew, interrupts: Interrupts) -> None:
         hurried = interrupts.hurried_ns
         return time.perf_counter_ns() < (limit if hurried is None else min(limit, hurried + _HURRIED_NS))
 
-    for worker in crew.workers:
-        worker.stop()
-    crew.wait("done", poll=0.1, keep_on=keep_on)
-    crew.stop(0)
+    crew.stop(keep_on)
 
 
 def _run(  # noqa: PLR0913, PLR0917 - what a run was made of
