@@ -341,5 +341,5 @@ def quantile(values: Int64, share: float) -> int | None:
 
 
 def in_ms(ns: int) -> str:
-    """Write a time in ms, for a sentence."""
-    return f"{ns / 1e6:.3g} ms"
+    """Write a time in ms, or in s where those would be thousands, for a sentence."""
+    return f"{ns / 1e6:.3g} ms" if abs(ns) < 999_500_000 else f"{ns / 1e9:.3g} s"

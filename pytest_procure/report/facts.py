@@ -86,7 +86,7 @@ _NAMES = {
     "speed": "times as fast as recorded",
     "spin_margin_ns": "busy wait before an arrival (ns)",
     "spread": "spread of the gaps",
-    "stalled_ns": "the harness stood still, in spells of 20 ms or more (ns)",
+    "stalled_ns": "the harness stood still (ns)",
     "starts": "sessions that begin a second",
     "think_time": "pause after an answer",
     "timeout": "deadline of a request",
