@@ -21,6 +21,7 @@ _NAMES = {
     "closed_loop": "the next request waits for the answer to the last",
     "concurrency": "users at a time",
     "correlation": "correlation of each gap with the next",
+    "counted_input": "of questions, by the buyer's count",
     "counted_output": "of answers, by the buyer's count",
     "cut": "first part of the run, not counted",
     "cut_off": "first part of the run",

@@ -163,6 +163,7 @@ def wire_of(n, given_up):
         token_starts=np.zeros(n + 1, dtype=np.int64),
         token_times=np.zeros(0, dtype=np.int64),
         chunks=none,
+        counted_input=none,
         counted=none,
         cached=none,
         received=zero,

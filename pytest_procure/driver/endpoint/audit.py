@@ -32,8 +32,9 @@ class EndpointAudit(Audit):
     """What is measured beside the rest: a load process late, busy, waiting or gone is the harness's fault.
 
     Send lag counts from when a query was due and a connection was free; a column of 32 bits holds it, so one
-    of `MOST_LAG` (4.29 s) is that much or more, says so, and is a fault whatever is allowed. `loop_lag` is how late a load
-    process came to look at the clock every 10 ms, so how late it may have stamped what arrived.
+    of `MOST_LAG` (4.29 s) is that much or more, says so, and is a fault whatever is allowed. `loop_lag` is
+    how late a load process came to look at the clock every 10 ms, so how late it may have stamped what
+    arrived.
     """
 
     load_processes: int = 1
@@ -55,6 +56,7 @@ class EndpointAudit(Audit):
     server_log_kept: int = 0  # of all that it writes, at most
     reported_tokens: int | None = None  # of the outputs that the buyer counted the tokens of
     counted_tokens: int | None = None  # by the buyer's own count
+    uncounted: str = ""  # on how many texts that count failed, and how
 
     def faults(self, tightest_bar_ns: int | None = None) -> tuple[str, ...]:
         """Tell the harness's own faults, each with its mend. `tightest_bar_ns`: the least latency bar."""
@@ -120,15 +122,9 @@ class EndpointAudit(Audit):
             told.append(f"{self.retried:,} further attempts were made after a refusal or a broken connection")
         if self.connections_closed_early:
             told.append(f"{self.connections_closed_early:,} answers broke off: the connection was closed")
-        if self._overcharged and self.reported_tokens and self.counted_tokens:
-            told.append(
-                f"the endpoint reports {self.reported_tokens / self.counted_tokens:.2f} times the output "
-                f"tokens that the buyer counts ({self.reported_tokens:,} for {self.counted_tokens:,}); costs "
-                "go by what it reports, because that is what it bills"
-            )
         if self.unasked_for:
             told.append(f"on {self.unasked_for:,} connections came bytes that no request had asked for")
-        return (*told, *self._of_the_server(), *self._gpu_notes())
+        return (*told, *self._of_the_tokens(), *self._of_the_server(), *self._gpu_notes())
 
     def as_dict(self) -> dict[str, Any]:
         """Give all of it as plain JSON data; a lag that may be more than it reads is told as a text."""
@@ -137,6 +133,17 @@ class EndpointAudit(Audit):
             if told[name] is not None and told[name] >= MOST_LAG:
                 told[name] = f">= {told[name]}"
         return told
+
+    def _of_the_tokens(self) -> list[str]:
+        """Tell where the buyer's count of them and the endpoint's part, or where that count failed."""
+        told = []
+        if self._overcharged and self.reported_tokens and self.counted_tokens:
+            told.append(
+                f"the endpoint reports {self.reported_tokens / self.counted_tokens:.2f} times the output "
+                f"tokens that the buyer counts ({self.reported_tokens:,} for {self.counted_tokens:,}); costs "
+                "go by what it reports, because that is what it bills"
+            )
+        return [*told, self.uncounted] if self.uncounted else told
 
     def _of_the_server(self) -> list[str]:
         """Tell how the server treated its connections and its log."""
@@ -180,6 +187,7 @@ def endpoint_audit(  # noqa: PLR0913 - what was seen on all sides of the window
     worked: Worked,
     limits: Limits,
     server_log: tuple[int, int] = (0, 0),
+    uncounted: str = "",
 ) -> EndpointAudit:
     """Judge the load processes by their reports, the send lag by its column, and the rest by the log."""
     cpu = sum(report["cpu_ns"] for report in reports)
@@ -220,6 +228,7 @@ def endpoint_audit(  # noqa: PLR0913 - what was seen on all sides of the window
         server_log_kept=server_log[1],
         reported_tokens=reported,
         counted_tokens=counted,
+        uncounted=uncounted,
     )
 
 
