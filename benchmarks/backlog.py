@@ -46,6 +46,7 @@ Offer = tuple[Look, str, int]
 #: Makes a scenario of a length in seconds and a seed.
 Declared = Callable[[float, int], Scenario]
 
+LIMITS = Limits()
 _QPS = 100.0
 _GAP = 1e9 / _QPS
 SIZES = (100, 200, 300, 1_000, 3_000, 10_000)
@@ -118,25 +119,25 @@ def served(scheduled: Times, took: Times, servers: int) -> RequestLog:
 
 def inside(log: RequestLog, scenario: Scenario) -> Seen:
     """Look at a log as at one of this process."""
-    return seen(log, scenario)
+    return seen(log, scenario, LIMITS)
 
 
 def outside(log: RequestLog, scenario: Scenario) -> Seen:
     """Look at a log as at an endpoint's."""
     due = (len(log) - 1) / (int(log.scheduled[-1]) * 1e-9)
-    return seen_of_endpoint(_plain(len(log), scenario), log, scenario, due)
+    return seen_of_endpoint(_plain(len(log), scenario), log, scenario, due, LIMITS)
 
 
 @functools.lru_cache(maxsize=8)
 def _plain(n: int, scenario: Scenario) -> Seen:
     """Give what is the same in all runs: every request was due, sent and answered."""
-    return seen(served(np.arange(n, dtype=np.int64), np.ones(n, dtype=np.int64), 1), scenario)
+    return seen(served(np.arange(n, dtype=np.int64), np.ones(n, dtype=np.int64), 1), scenario, LIMITS)
 
 
 def is_rejected(found: Seen) -> bool:
     """Whether the declared rate is rejected by a load."""
-    load = found.overload
-    if load is None or not found.is_gross:
+    load = found.overload(LIMITS)
+    if load is None or not found.is_gross(LIMITS):
         return False
     basis = Carried(load.share, load.error, load.freedom, looks=2)
     p = carried(basis, "at least", Decimal("0.999"), Policy()).reject_p
@@ -145,8 +146,7 @@ def is_rejected(found: Seen) -> bool:
 
 def grew(made: Iterable[Seen], runs: int) -> tuple[float, float]:
     """Give the share of runs whose backlog is said to grow, and of those whose rate is rejected."""
-    limit = Limits().backlog_growth
-    found = [each for each in made if each.backlog_grew(limit)]
+    found = [each for each in made if each.backlog_grew(LIMITS)]
     return len(found) / runs, sum(map(is_rejected, found)) / runs
 
 

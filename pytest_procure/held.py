@@ -27,6 +27,7 @@ from .evidence.spec import SealedRequirement, Spec
 from .evidence.waivers import in_force, is_over, waiver_record, waivers
 from .gate import Expected, Gate
 from .holds import Hold
+from .thresholds import limits
 
 _TASK = ("title", "decision", "measured_by", "measured_for")
 #: Options and marks with which other plugins run a failed test again until it passes.
@@ -182,6 +183,7 @@ class Held:
             "consumer_risk": policy.consumer_risk,
             "rejection_risk": policy.rejection_risk,
             "min_clusters": policy.min_clusters,
+            "audit": limits(config).told(),
         }
         self.ran["expires"] = _date(str(config.getini("procure_expires")))
         self.ran["retest"] = [*triggers.ALWAYS, *config.getini("procure_retest")]

@@ -8,6 +8,7 @@ import pytest
 
 from . import misnamed
 from ._keys import session_key, session_of, trial_key
+from .driver.thresholds import THRESHOLDS
 from .errors import ProcureError
 from .fixtures import (  # the plugin's module is where pytest looks for fixtures
     _procure_offer,
@@ -55,14 +56,6 @@ _INI = {
     "keep_outputs": "keep what candidates answered in the report folder: yes, or no for digests alone (yes)",
     "redact": "a regular expression: what of the answers is never kept",
     "min_clusters": "fewer clusters of samples give no verdict (20)",
-    "max_send_lag": "how late the harness may send while a worker is free (1 ms)",
-    "max_send_lag_of_bar": "the same as a share of the tightest latency bar, where that is more (0.05)",
-    "max_run_delay": "share of the run that worker threads may wait for a processor (0.05)",
-    "max_other_threads": "share of a processor for Python threads of nobody under test (0.05)",
-    "max_gc_pause": "longest garbage collection that the candidate did not start (1 ms)",
-    "max_clock_step": "how far the wall clock may move against the steady one (1 ms)",
-    "max_backlog_growth": "a candidate's queue may be this many times longer at the end of a run (3)",
-    "max_pinned": "share of a run that a candidate may be busy all over without a note (0.98)",
 }
 
 
@@ -123,6 +116,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
     for key, text in _INI.items():
         parser.addini(f"procure_{key}", text, default="")
+    for threshold in THRESHOLDS.values():
+        parser.addini(f"procure_{threshold.key}", threshold.text, default="")
     parser.addini("procure_require_seal", "accept nothing that was not sealed", type="bool", default=False)
     parser.addini("procure_retest", "what else asks for a new run, a line each", type="linelist", default=[])
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -14,7 +15,7 @@ from .datasets.conditions import Features
 from .disclosure import refuse_unfit
 from .driver.interrupts import Interrupts
 from .driver.limits import Limits
-from .errors import DeclarationError, nearest, unknown
+from .errors import DeclarationError, ProcureError, nearest, unknown
 from .measured import Measured
 from .metrics import Execution
 from .metrics.throughput import MINIMUM_LAUNCHES
@@ -154,7 +155,7 @@ class Procure(Named):
         launches   of the confirming run; a capacity is accepted from 5 on
 
         Raises `DeclarationError` for what cannot be searched. A candidate that meets the bars at no rate
-        raises nothing: its capacity is not measurable.
+        raises nothing: its capacity is not measurable. A search that ends before its end keeps its runs.
         """
         knobs = {"start": start, "most": most, "short": short, "confirm": confirm}
         knobs |= {"tolerance": tolerance, "margin": margin, "runs": runs, "launches": launches}
@@ -168,9 +169,9 @@ class Procure(Named):
             launched = self._runner.launches(usable(self._case.candidate, self._backend), scenario)
             return self._added(self._runner.execution(scenario, *launched), declared=False)
 
+        sweep = Sweep(self._case, self._runner.short, self.scenario, judged, "rate")
         self._begin(self._backend)
-        with self._runner.alone_on(self._backend.device):
-            sweep = Sweep(self._case, self._runner.short, self.scenario, judged, "rate")
+        with self._runner.alone_on(self._backend.device), self._keeping(sweep, "search"):
             found = find(self._case, sweep, self.scenario, asked, confirmed)
         self._slice.check_unchanged()
         self._keep(sweep, found.result, found.rate, found.sentence)
@@ -195,7 +196,7 @@ class Procure(Named):
         length = duration(short, what="short")
         sweep = Sweep(self._case, self._runner.short, self.scenario, bars_of(bars, self._case.bars), by)
         self._begin(self._backend)
-        with self._runner.alone_on(self._backend.device):
+        with self._runner.alone_on(self._backend.device), self._keeping(sweep, "sweep"):
             for load in loads:
                 sweep.probe(load, length, "sweep")
         self._slice.check_unchanged()
@@ -235,6 +236,21 @@ class Procure(Named):
             listed = ", ".join(sorted(arguments))
             raise DeclarationError(f"`procure.run({listed}=...)` needs the scenario's name first")
         return scenario or self.scenario
+
+    @contextmanager
+    def _keeping(self, sweep: Sweep, called: str) -> Iterator[None]:
+        """Keep the runs of a search or sweep that Ctrl-C or an error ends, and say that it did."""
+        try:
+            with Interrupts(holds_on=True) as interrupts:
+                interrupts.arm()
+                yield
+                interrupts.arm()
+        except (KeyboardInterrupt, ProcureError) as error:
+            if sweep.executions:
+                why = "interrupted" if isinstance(error, KeyboardInterrupt) else f"ended by an error, {error}"
+                ran = f"{len(sweep.points)} run{'s' * (len(sweep.points) > 1)}"
+                self._keep(sweep, None, None, f"the {called} was {why}; it is kept as far as it came, {ran}")
+            raise
 
     def _keep(self, sweep: Sweep, result: Result | None, found: float | None, sentence: str) -> None:
         """Keep the curve, and its short runs, with the run that ended it."""

@@ -18,13 +18,11 @@ from .bars import Bar
 from .decision import Policy
 from .driver.audit import Audit
 from .metrics import Execution, Measurement
-from .metrics.failures import SUSTAINED_SHARE
 from .metrics.measurement import Carried
 from .metrics.metric import SUSTAINED
 from .units import Quantity
 from .verdict import Finding, find
 
-_LIMIT = Quantity(Decimal(str(SUSTAINED_SHARE)))
 _CARRIED = replace(SUSTAINED, title="what it can do of the declared rate")
 _LOOKS = 2  # at the load of each launch: of all of it, and of its end
 _GREW = "the backlog grew all the while"
@@ -32,16 +30,19 @@ _GREW = "the backlog grew all the while"
 
 def sustained(run: Execution, answered: Measurement, policy: Policy) -> Finding:
     """Hold a run at a declared rate against that rate. `answered`: the share of its requests that were."""
-    bar = Bar(SUSTAINED, "at least", _LIMIT, source="condition", text=run.scenario.label)
-    finding = find(bar, answered, policy)
     audits = [launch.audit for launch in run.launches]
+    asked = audits[0].limits.answered
+    bar = Bar(
+        SUSTAINED, "at least", Quantity(Decimal(str(asked))), source="condition", text=run.scenario.label
+    )
+    finding = find(bar, answered, policy)
     # With all the time that other programs took from it given back, would it have kept up?
     taken = max((audit.taken for audit in audits), default=0.0)
     if any(audit.is_broken for audit in audits):
         taken = 1.0  # of what a lost part of the harness would have asked, nobody knows
     if not finding.decision.accept:
         share = answered.estimate
-        hopeless = share is not None and float(share.number) < SUSTAINED_SHARE * (1.0 - taken)
+        hopeless = share is not None and float(share.number) < asked * (1.0 - taken)
         return replace(finding, certain=hopeless)
     if any(audit.is_capped for audit in audits):
         return _not_accepted(finding, "requests waited for a connection; raise `connections=`")
@@ -54,7 +55,11 @@ def sustained(run: Execution, answered: Measurement, policy: Policy) -> Finding:
 
 def _outgrown(finding: Finding, audits: Sequence[Audit], policy: Policy, taken: float) -> Finding:
     """Hold the surest overload of all launches against the candidate; none but a gross one rejects."""
-    grown = [audit.candidate.overload for audit in audits if audit.backlog_grew and audit.candidate.is_gross]
+    grown = [
+        audit.candidate.overload(audit.limits)
+        for audit in audits
+        if audit.backlog_grew and audit.candidate.is_gross(audit.limits)
+    ]
     load = max((load for load in grown if load is not None), key=lambda load: load.excess, default=None)
     if load is None:
         return _not_accepted(finding, _GREW)
@@ -63,7 +68,7 @@ def _outgrown(finding: Finding, audits: Sequence[Audit], policy: Policy, taken: 
     measured = replace(finding.measurement, metric=_CARRIED, estimate=can, basis=basis)
     found = find(replace(finding.bar, metric=_CARRIED), measured, policy)
     why = f"{_GREW}: it was asked {load.share:.0%} of what it did while requests waited"
-    certain = load.given_back(taken).is_surely_too_much
+    certain = load.given_back(taken).is_surely_too_much(audits[0].limits)
     return replace(found, decision=replace(found.decision, accept=False, blocked=why), certain=certain)
 
 

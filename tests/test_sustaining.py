@@ -7,6 +7,7 @@ import pytest
 
 from pytest_procure import wording
 from pytest_procure.decision import Policy
+from pytest_procure.driver.limits import Limits
 from pytest_procure.driver.load import Load
 from pytest_procure.driver.seen import Seen
 from pytest_procure.metrics.measurement import Exact, Measurement
@@ -38,7 +39,8 @@ SURE, PERHAPS = Load(2.0, 0.05, 19), Load(1.1, 0.08, 19)
 def launch(seen, *, taken=0.0, is_capped=False, is_broken=False):
     audit = SimpleNamespace(
         candidate=seen,
-        backlog_grew=seen.backlog_grew(3.0),
+        backlog_grew=seen.backlog_grew(Limits()),
+        limits=Limits(),
         is_capped=is_capped,
         never_settled=seen.never_settled,
         taken=taken,

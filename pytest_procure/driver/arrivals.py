@@ -16,18 +16,11 @@ from numpy.typing import NDArray
 
 from pytest_procure.scenarios import Profile, Scenario, profile_of
 
+from .limits import Limits
 from .log import Int64
 
 Floats = NDArray[np.float64]
 
-#: The chance that arrivals as declared are called irregular, over all tests of a run: once in a million runs.
-FALSE_ALARM = 1e-6
-#: What is significant, but smaller than this, changes no result: the rate by one part in a hundred, ...
-_RATE = 0.01
-#: ... the distribution functions of the gaps by 0.03, the spread of equal gaps by a twentieth of a gap, ...
-_DISTANCE, _SPREAD = 0.03, 0.05
-#: ... the correlation of neighbouring gaps by 0.05 (waits in a queue move by about as much, in parts).
-_CORRELATION = 0.05
 #: With fewer gaps the tests see nothing, and their limits are not what they are meant to be.
 _FEWEST = 50
 #: Shape and independence are looked at in this many stretches of this many gaps, spread over the run.
@@ -78,31 +71,34 @@ def law_of(scenario: Scenario) -> Law | None:
     return None
 
 
-def arrivals_of(times: Int64, law: Law, *, false_alarm: float = FALSE_ALARM) -> Arrivals | None:
+def arrivals_of(times: Int64, law: Law, limits: Limits) -> Arrivals | None:
     """Hold the times of arrivals against their law: `(n,)` int64 ns, ascending. None for fewer than 51.
 
-    Three tests share `false_alarm` (Bonferroni). Rate: the sum of gamma gaps is gamma. Shape: Kolmogorov and
-    Smirnov against the declared distribution. Independence: the lag-1 correlation of the gaps' probability
-    integral transforms, which heavy tails cannot upset. What they find counts if it is large as well.
+    Three tests share the chance of a false alarm (Bonferroni). Rate: the sum of gamma gaps is gamma. Shape:
+    Kolmogorov and Smirnov against the declared distribution. Independence: the lag-1 correlation of the gaps'
+    probability integral transforms, which heavy tails cannot upset. What they find counts if it is large too.
     """
     gaps = len(times) - 1
     if gaps < _FEWEST:
         return None
-    each = false_alarm / 3
+    each = limits.arrival_false_alarm / 3
     ends = law.expected(times[[0, -1]])
     rate = gaps / max(float(ends[1] - ends[0]), 1e-9)  # all at once is a rate as well
     looked_at, least, most = _stretches(times, law)
     mean = float(looked_at.mean())
     spread = float(looked_at.std()) / mean if mean else 0.0  # all at once: the rate tells
-    told = [_of_rate(gaps, rate, law.shape, each)]
+    told = [_of_rate(gaps, rate, law.shape, each)] if abs(rate - 1) > limits.arrival_rate else []
     distance = correlation = None
     if math.isinf(law.shape):
-        told.append(f"the gaps vary by {spread:.1%} of a gap" if spread > _SPREAD else "")
+        told.append(f"the gaps vary by {spread:.1%} of a gap" if spread > limits.arrival_spread else "")
     else:
         low, high = _ranks(least, law.shape), _ranks(most, law.shape)
         unsure = float((high - low).mean())
         distance, correlation = _distance(low, high), _correlation((low + high) / 2)
-        told += [_of_shape(len(low), distance, each), _of_order(len(low), correlation, unsure, each)]
+        if distance > limits.arrival_distance:
+            told.append(_of_shape(len(low), distance, each))
+        if abs(correlation) > limits.arrival_correlation + unsure:
+            told.append(_of_order(len(low), correlation, unsure, each))
     return Arrivals(
         gaps=gaps,
         rate=rate,
@@ -153,8 +149,6 @@ def _ranks(gaps: Floats, shape: float) -> Floats:
 def _of_rate(gaps: int, rate: float, shape: float, risk: float) -> str:
     from scipy import special  # noqa: PLC0415 - as above
 
-    if abs(rate - 1) <= _RATE:
-        return ""
     if not math.isinf(shape):
         total, long = shape * gaps / rate, shape * gaps
         if 2 * min(special.gammainc(long, total), special.gammaincc(long, total)) > risk:
@@ -177,7 +171,7 @@ def _of_shape(n: int, distance: float, risk: float) -> str:
 
     # Stephens (1970): with this the limiting distribution serves from five values on.
     scaled = (math.sqrt(n) + 0.12 + 0.11 / math.sqrt(n)) * distance
-    if distance <= _DISTANCE or special.kolmogorov(scaled) > risk:
+    if special.kolmogorov(scaled) > risk:
         return ""
     return f"the gaps between arrivals are not distributed as declared (distance {distance:.2f})"
 
@@ -193,6 +187,6 @@ def _of_order(n: int, correlation: float, unsure: float, risk: float) -> str:
     from scipy import special  # noqa: PLC0415 - as above
 
     limit = -float(special.ndtri(risk / 2)) / math.sqrt(n - 1)
-    if abs(correlation) <= max(limit, _CORRELATION) + unsure:
+    if abs(correlation) <= limit + unsure:
         return ""
     return f"gaps between arrivals follow each other (lag-1 correlation {correlation:.2f})"

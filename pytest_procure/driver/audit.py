@@ -19,15 +19,6 @@ from .log import Int64, RequestLog
 from .readings import Readings, cpu_share, foreign_share, usable_cpus
 from .seen import Seen, seen
 
-#: With less than this used by other processes, the candidate's own threads are what the workers waited for.
-FOREIGN_CPU_SHARE = 0.05
-#: Answered out of offered: below it the candidate did not carry the declared rate.
-KEPT_UP = 0.999
-#: A spell in which nothing was sent is one from this length on. They are a fault where together they last for
-#: more than a hundredth of the run, which a p95 or p99 would show, and longer than a short run's noise.
-_SPELL_NS, _STILL, _LEAST_STILL_NS = 20_000_000, 0.01, 250_000_000
-#: Starting the workers and looking after them takes the driver's own thread about 1 ms.
-_LEAST_CPU_NS = 10_000_000
 _NEVER = np.iinfo(np.int64).max
 
 
@@ -63,7 +54,7 @@ class Audit:
     arrivals_sent: Arrivals | None  # as they reached a free worker
     candidate: Seen
     limits: Limits
-    stalled_ns: int = 0  # in which the harness stood still, in spells of 20 ms or more
+    stalled_ns: int = 0  # in which the harness stood still, in spells of `limits.stall_ns` or more
     gpus: tuple[GpuSeen, ...] = ()  # that the candidate's device names, where a driver tells of them
     gpus_unseen: str = ""  # why one that it names was not looked at
 
@@ -104,7 +95,7 @@ class Audit:
     @property
     def backlog_grew(self) -> bool:
         """Whether more and more queries waited under a declared rate, and more than are served at once."""
-        return self.candidate.backlog_grew(self.limits.backlog_growth)
+        return self.candidate.backlog_grew(self.limits)
 
     @property
     def is_capped(self) -> bool:
@@ -118,7 +109,7 @@ class Audit:
 
     def candidate_notes(self) -> tuple[str, ...]:
         """Tell what the driver saw of the candidate, which stands against the candidate."""
-        told = self.candidate.notes(self.limits, KEPT_UP)
+        told = self.candidate.notes(self.limits)
         if self._waited_for_cpu and self._own_threads:
             told.append(
                 f"the worker threads waited for a processor {self.run_delay_share:.0%} of the time, "
@@ -162,7 +153,7 @@ class Audit:
 
     def _still(self, longest_ns: int | None, allowed: int) -> str:
         """Tell of spells in which nothing was sent: few sends are late then, and much of the traffic is."""
-        is_much = self.stalled_ns > max(_STILL * self.window_ns, _LEAST_STILL_NS)
+        is_much = self.stalled_ns > max(self.limits.stalled * self.window_ns, self.limits.stalled_ns)
         if not is_much or longest_ns is None or longest_ns <= allowed:
             return ""
         return (
@@ -218,12 +209,15 @@ class Audit:
 
     @property
     def _own_threads(self) -> bool:
-        return self.foreign_cpu_share is not None and self.foreign_cpu_share < FOREIGN_CPU_SHARE
+        return self.foreign_cpu_share is not None and self.foreign_cpu_share < self.limits.foreign_cpu
 
     def _uses(self, share: float | None) -> bool:
         """Whether threads use more than they may, and more than the driver itself takes for its start."""
+        limits = self.limits
         return (
-            share is not None and share > self.limits.other_threads and share * self.window_ns > _LEAST_CPU_NS
+            share is not None
+            and share > limits.other_threads
+            and share * self.window_ns > limits.other_threads_ns
         )
 
 
@@ -252,7 +246,7 @@ def audit(  # noqa: PLR0913 - what was read on both sides of the window, and by 
     window = max(1, after.monotonic_ns - before.monotonic_ns)
     # Load processes note of each request how late they sent it: nothing has to be found out from the log.
     lag = send_lag(log, scenario) if log.wire is None else np.empty(0, dtype=np.int64)
-    scheduled, sent = _arrivals(log, scenario, lag)
+    scheduled, sent = _arrivals(log, scenario, lag, limits)
     return Audit(
         sends=len(lag),
         send_lag_p50_ns=quantile(lag, 0.5),
@@ -275,9 +269,9 @@ def audit(  # noqa: PLR0913 - what was read on both sides of the window, and by 
         window_ns=window,
         arrivals=scheduled,
         arrivals_sent=sent,
-        candidate=seen(log, scenario),
+        candidate=seen(log, scenario, limits),
         limits=limits,
-        stalled_ns=0 if scenario.is_in_turn else stalled_ns(lag) // scenario.workers,
+        stalled_ns=0 if scenario.is_in_turn else stalled_ns(lag, limits) // scenario.workers,
     )
 
 
@@ -309,7 +303,9 @@ def send_lag(log: RequestLog, scenario: Scenario) -> Int64:
     return np.maximum(lag, 0, out=lag)
 
 
-def _arrivals(log: RequestLog, scenario: Scenario, lag: Int64) -> tuple[Arrivals | None, Arrivals | None]:
+def _arrivals(
+    log: RequestLog, scenario: Scenario, lag: Int64, limits: Limits
+) -> tuple[Arrivals | None, Arrivals | None]:
     """Hold the schedule, and what the harness made of it, against the scenario's law.
 
     A query arrives with its batch's lag after it was due: that it waits for a busy candidate is no arrival.
@@ -318,7 +314,7 @@ def _arrivals(log: RequestLog, scenario: Scenario, lag: Int64) -> tuple[Arrivals
     if law is None:
         return None, None
     if log.wire is not None:
-        return arrivals_of(log.scheduled, law), None
+        return arrivals_of(log.scheduled, law, limits), None
     heads = log.heads()
     sent = log.scheduled.copy()
     sent[heads] += lag
@@ -326,16 +322,17 @@ def _arrivals(log: RequestLog, scenario: Scenario, lag: Int64) -> tuple[Arrivals
     np.maximum.accumulate(sent, out=sent)
     begun = log.started >= 0
     np.minimum(sent, np.maximum(log.started, log.scheduled), out=sent, where=begun)
-    return arrivals_of(log.scheduled, law), arrivals_of(sent, law) if begun.all() else None
+    reached = arrivals_of(sent, law, limits) if begun.all() else None
+    return arrivals_of(log.scheduled, law, limits), reached
 
 
 def _share(ns: int | None, window: int) -> float | None:
     return None if ns is None else ns / window
 
 
-def stalled_ns(late: Int64) -> int:
+def stalled_ns(late: Int64, limits: Limits) -> int:
     """Sum up how late a harness was where it was so late that it stood still: ns, of `(n,)` ns."""
-    return int(late.sum(where=late >= _SPELL_NS))
+    return int(late.sum(where=late >= limits.stall_ns))
 
 
 def quantile(values: Int64, share: float) -> int | None:
@@ -344,5 +341,5 @@ def quantile(values: Int64, share: float) -> int | None:
 
 
 def in_ms(ns: int) -> str:
-    """Write a time in ms, for a sentence."""
-    return f"{ns / 1e6:.3g} ms"
+    """Write a time in ms, or in s where those would be thousands, for a sentence."""
+    return f"{ns / 1e6:.3g} ms" if abs(ns) < 999_500_000 else f"{ns / 1e9:.3g} s"

@@ -15,13 +15,11 @@ import numpy as np
 
 from pytest_procure.scenarios import Scenario, is_steady, rate
 
+from .limits import Limits
 from .log import Int64, RequestLog
 
 #: Of fewer full batches there is no standard error worth the name.
 _FEWEST = 10
-#: Too much is asked if the load is above 1 by one standard error and above 0.9 by 2.1.
-#: `benchmarks/backlog.py` simulates both sides.
-_BUSY, _ERRORS = 0.9, 2.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,15 +39,14 @@ class Load:
         """Give the load as if whoever was asked had had this share of the time as well."""
         return Load(self.share * (1.0 - share), self.error * (1.0 - share), self.freedom)
 
-    @property
-    def is_too_much(self) -> bool:
+    def is_too_much(self, limits: Limits) -> bool:
         """Whether it cannot go on like this."""
-        return self.share - self.error > 1.0 and self.share - _ERRORS * self.error > _BUSY
+        at_least = self.share - limits.load_errors * self.error
+        return self.share - self.error > 1.0 and at_least > limits.sure_load
 
-    @property
-    def is_surely_too_much(self) -> bool:
+    def is_surely_too_much(self, limits: Limits) -> bool:
         """The same of a second look at a run, which has to be surer."""
-        return self.share - _ERRORS * self.error > 1.0
+        return self.share - limits.load_errors * self.error > 1.0
 
 
 def load_of(log: RequestLog, scenario: Scenario, due: int, *, at_end: bool = False) -> Load | None:

@@ -70,7 +70,8 @@ class Wire:
     token_starts: Int64
     token_times: Int64
     chunks: NDArray[np.int32]  # events that carried tokens
-    counted: NDArray[np.int32]  # tokens of the output by the buyer's own count; -1: not counted
+    counted_input: NDArray[np.signedinteger[Any]]  # tokens of the question's texts, by the buyer's own count
+    counted: NDArray[np.signedinteger[Any]]  # the same of the output; -1: not counted
     cached: NDArray[np.int32]  # input tokens from the endpoint's cache, as it reports them; -1: not reported
     received: NDArray[np.uint32]  # bytes, over all attempts
     http: NDArray[np.uint16]  # status; 0: no answer
@@ -107,6 +108,7 @@ class Wire:
             token_starts=self.token_starts[first : end + 1] - self.token_starts[first],
             token_times=self.token_times[tokens] - shift,
             chunks=self.chunks[rows],
+            counted_input=self.counted_input[rows],
             counted=self.counted[rows],
             cached=self.cached[rows],
             received=self.received[rows],

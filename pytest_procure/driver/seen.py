@@ -14,15 +14,8 @@ from .limits import Limits
 from .load import Load, load_of
 from .log import RequestLog
 
-#: A run settles if MSER-5 cuts less than this share of it, ...
-_CUT = 0.4
-#: ... or if its last third is not slower than its first by a tenth and by four standard errors. Both together
-#: call a queue at 80 % load unsettled in 1 of 150 runs of 300 requests, and in none of 400 of 1,000 or more.
-_SLOWER, _STANDARD_ERRORS = 1.1, 4.0
 _BATCHES = 10  # of each third, for its standard error
 _FEWEST = 100  # requests, below which thirds say nothing
-#: An overload of which not two thirds were answered by its end is rejected; less of one is not accepted.
-_GROSS = 1.5
 _AT_A_TIME = 1 << 16  # of ten million requests each column counts
 
 
@@ -48,53 +41,59 @@ class Seen:
     load: Load | None = None  # None: the candidate sets the pace, or it is not known
     load_at_end: Load | None = None  # by what the last third took
 
-    def backlog_grew(self, growth: float) -> bool:
+    def backlog_grew(self, limits: Limits) -> bool:
         """Whether more and more waited under a declared rate, because more is asked than can be done.
 
         In steady traffic the last third is held against the first: by more than are served at once, and
-        where only the last third asks too much, or the load is not known, by a factor of `growth` as well.
+        where only the last third asks too much, or the load is not known, by a factor as well.
         Where the rate changes, more than twice what is served at once is unanswered at the end.
         """
         first, last = self.waiting_first_third, self.waiting_last_third
         if not self.rate_is_declared:
             return False
-        too_much = self.load is not None and self.load.is_too_much
+        too_much = self.load is not None and self.load.is_too_much(limits)
         if first is None or last is None:
             return too_much and self.backlog > 2 * self.at_once
         if last - first <= self.at_once:
             return False
         unknown = self.load is None
-        at_end = self.load_at_end is not None and self.load_at_end.is_surely_too_much
-        return too_much or (last > growth * first and (unknown or at_end))
+        at_end = self.load_at_end is not None and self.load_at_end.is_surely_too_much(limits)
+        return too_much or (last > limits.backlog_growth * first and (unknown or at_end))
 
-    @property
-    def is_gross(self) -> bool:
+    def is_gross(self, limits: Limits) -> bool:
         """Whether so much was left when the last request became due that no spell at the end explains it.
 
         A load is known from the time in which many waited, which may be a small part of the run; and services
         that are alike for a while look like a load for as long. What was answered in all the time is neither.
         """
         answered = self.offered - self.backlog + self.at_once
-        return self.offered >= _GROSS * answered
+        return self.offered >= limits.gross * answered
 
-    @property
-    def overload(self) -> Load | None:
+    def overload(self, limits: Limits) -> Load | None:
         """The load that tells of a backlog: of the whole run, or else of its end; None: neither does."""
         whole, end = self.load, self.load_at_end
-        if whole is not None and whole.is_too_much:
+        if whole is not None and whole.is_too_much(limits):
             return whole
-        return end if end is not None and end.is_surely_too_much else None
+        return end if end is not None and end.is_surely_too_much(limits) else None
 
-    def notes(self, limits: Limits, kept_up: float) -> list[str]:
-        """Tell what stands against the candidate. `kept_up`: the share that has to be answered."""
+    def leaves_unanswered(self, limits: Limits) -> bool:
+        """Whether fewer were answered than a declared rate asks."""
+        return self.rate_is_declared and self.completed < limits.answered * self.offered
+
+    def leaves_unsent(self, limits: Limits) -> bool:
+        """Whether more were due, and never sent, than a declared rate allows."""
+        return self.rate_is_declared and self.unsent > (1.0 - limits.sent) * self.offered
+
+    def notes(self, limits: Limits) -> list[str]:
+        """Tell what stands against the candidate."""
         told = []
-        if self.backlog_grew(limits.backlog_growth):
-            told.append(self.growth("waited", "the workers"))
-        if self.rate_is_declared and self.completed < kept_up * self.offered:
+        if self.backlog_grew(limits):
+            told.append(self.growth("waited", "the workers", limits))
+        if self.leaves_unanswered(limits):
             told.append(
                 f"the candidate never kept up: it answered {self.completed:,} of {self.offered:,} requests"
             )
-        if self.rate_is_declared and self.unsent:
+        if self.leaves_unsent(limits):
             told.append(f"{self.unsent:,} requests were never sent, because the candidate was still busy")
         pinned = self.pinned_share or 0.0
         if self.rate_is_declared and self.waiting_last_third and pinned > limits.pinned:
@@ -108,7 +107,7 @@ class Seen:
             )
         return told
 
-    def growth(self, waited: str, whom: str) -> str:
+    def growth(self, waited: str, whom: str, limits: Limits) -> str:
         """Say how a backlog grew: what requests did meanwhile, and who was asked too much."""
         if self.waiting_first_third is None or self.waiting_last_third is None:
             said = f"{self.backlog:,} requests were unanswered when the last one became due"
@@ -117,19 +116,19 @@ class Seen:
                 f"on average {self.waiting_first_third:.3g} requests {waited} in the first third of the run "
                 f"and {self.waiting_last_third:.3g} in the last"
             )
-        load = self.overload
+        load = self.overload(limits)
         asked = "" if load is None else f"; the traffic asked {load.share:.0%} of what {whom} can do"
         return f"the backlog grew: {said}{asked}"
 
 
-def seen(log: RequestLog, scenario: Scenario) -> Seen:
+def seen(log: RequestLog, scenario: Scenario, limits: Limits) -> Seen:
     """Look at a log for what it says of the candidate."""
     due = int(np.searchsorted(log.scheduled, log.window_ns, side="right"))  # the others were never offered
     sent, completed = (int(np.count_nonzero(column >= 0)) for column in (log.started, log.completed))
     unsent = due - int(np.count_nonzero(log.started[:due] >= 0))
     knows_workers = log.wire is None  # behind a URL, the endpoint's own audit tells what waited
     first, last = _waiting(log, due) if knows_workers and is_steady(scenario) else (None, None)
-    settled, slower, never = _settling(log, scenario, due)
+    settled, slower, never = _settling(log, scenario, due, limits)
     return Seen(
         rate_is_declared=scenario.rate_is_declared,
         offered=due,
@@ -195,7 +194,9 @@ def _pinned(log: RequestLog, workers: int) -> float:
     return min(1.0, float(np.maximum(together, 0, out=together).sum() / log.window_ns))
 
 
-def _settling(log: RequestLog, scenario: Scenario, due: int) -> tuple[int | None, float | None, bool]:
+def _settling(
+    log: RequestLog, scenario: Scenario, due: int, limits: Limits
+) -> tuple[int | None, float | None, bool]:
     """Say after how many requests latencies settle, how much slower the last third is, whether never."""
     if due < _FEWEST or not scenario.allows_latency or not is_steady(scenario):
         return None, None, False
@@ -208,8 +209,8 @@ def _settling(log: RequestLog, scenario: Scenario, due: int) -> tuple[int | None
     before, after = float(first.mean()), float(last.mean())
     error = math.sqrt((first.var(ddof=1) + last.var(ddof=1)) / _BATCHES)
     slower = after / before - 1 if before > 0 else None
-    drifted = after > _SLOWER * before and after - before > _STANDARD_ERRORS * error
-    return cut, slower, drifted and cut >= _CUT * due
+    drifted = after > (1.0 + limits.slower) * before and after - before > limits.slower_errors * error
+    return cut, slower, drifted and cut >= limits.unsettled * due
 
 
 def _part_means(values: np.ndarray) -> np.ndarray:

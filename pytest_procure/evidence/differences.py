@@ -212,7 +212,8 @@ def slice_differences(
 
 
 def _rule(sealed: Mapping[str, Any], ran: Mapping[str, Any]) -> Iterator[DifferenceRecord]:
-    for key in sorted({*sealed, *ran}):
+    yield from _audit(sealed.get("audit"), ran.get("audit"))
+    for key in sorted({*sealed, *ran} - {"audit"}):
         before, now = sealed.get(key), ran.get(key)
         if before == now:
             continue
@@ -224,6 +225,14 @@ def _rule(sealed: Mapping[str, Any], ran: Mapping[str, Any]) -> Iterator[Differe
         lax = not strict
         kind: Kind = "loosened" if lax else "changed"
         yield difference(kind, SUITE, f"`{key}`", before, now, declarable=not lax)
+
+
+def _audit(sealed: Any, ran: Any) -> Iterator[DifferenceRecord]:
+    """Compare the thresholds of a run's audit, of which most are about the harness and ease nothing."""
+    for key, before, now in _leaves(sealed or {}, ran or {}):
+        lax = laxity.is_lax_threshold(key, before, now)
+        kind: Kind = "loosened" if lax else "changed"
+        yield difference(kind, SUITE, f"`procure_{key}`", before, now, declarable=not lax)
 
 
 def _file(file: str, before: str, now: str) -> DifferenceRecord:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from pytest_procure.driver.thresholds import THRESHOLDS
 from pytest_procure.errors import ProcureError
 from pytest_procure.units import quantity
 
@@ -24,6 +25,8 @@ IDENTITY = frozenset({"scenario", "stopping", "arrivals", "trace", "conversation
 EITHER_WAY = frozenset({"seed", "steps", "max_batch", "max_wait", "workers", "loadgen"})
 #: What follows from the others, and is told only where none of them differs.
 DERIVED = frozenset({"label", "sample_order", "carried", "closed_loop", "wall_limit"})
+#: Thresholds of the audit by their ini key, less `procure_`: which way lies an easier run.
+_THRESHOLDS = {each.key: each.lax for each in THRESHOLDS.values()}
 
 
 def is_lax(condition: str, sealed: Any, ran: Any) -> bool:
@@ -31,6 +34,14 @@ def is_lax(condition: str, sealed: Any, ran: Any) -> bool:
     if condition in FEWER_IS_LAX:
         return not is_more(ran, sealed)
     return condition in MORE_IS_LAX and not is_more(sealed, ran)
+
+
+def is_lax_threshold(key: str, sealed: Any, ran: Any) -> bool:
+    """Whether a threshold of the audit was moved so that an offer passes more easily."""
+    way = _THRESHOLDS.get(key, "")
+    if way == "more":
+        return not is_more(sealed, ran)
+    return way == "less" and not is_more(ran, sealed)
 
 
 def is_more(first: Any, second: Any) -> bool:

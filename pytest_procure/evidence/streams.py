@@ -98,6 +98,7 @@ def _tokens(logs: list[RequestLog], wires: list[Wire]) -> dict[str, int | None]:
         "reported_input": _sum([log.input_tokens for log in logs], logs),
         "reported_output": _sum([log.output_tokens for log in logs], logs),
         "reported_cached": _sum([wire.cached for wire in wires], logs),
+        "counted_input": _sum([wire.counted_input for wire in wires], logs),
         "counted_output": _sum([wire.counted for wire in wires], logs),
         "chunks": _sum([wire.chunks for wire in wires], logs),
     }

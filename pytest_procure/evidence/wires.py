@@ -8,6 +8,7 @@
     last_token_ns          when the last was
     token_times            how many of the times in `NAME.tokens.npy` are this request's
     chunks                 events that carried tokens; -1: the answer came in one piece
+    counted_input_tokens   tokens of the question's texts by the buyer's own count; -1: not counted
     counted_tokens         tokens of the output by the buyer's own count; -1: not counted
     cached_tokens          input tokens from a cache, as reported; -1: not reported
     received_bytes         over all attempts
@@ -46,6 +47,7 @@ COLUMNS = np.dtype(
         ("last_token_ns", "<i8"),
         ("token_times", "<i4"),
         ("chunks", "<i4"),
+        ("counted_input_tokens", "<i4"),
         ("counted_tokens", "<i8"),
         ("cached_tokens", "<i4"),
         ("received_bytes", "<u4"),
@@ -84,6 +86,7 @@ def rows_of(launch: int, wire: Wire, each: int = 1) -> Rows:
     rows["last_token_ns"] = wire.last_token
     rows["token_times"] = np.diff(wire.token_starts)
     rows["chunks"] = wire.chunks
+    rows["counted_input_tokens"] = wire.counted_input
     rows["counted_tokens"] = wire.counted
     rows["cached_tokens"] = wire.cached
     rows["received_bytes"] = wire.received
@@ -112,6 +115,7 @@ def wires(rows: Rows, times: Int64) -> list[Wire]:
                 token_starts=starts.astype(np.int64),
                 token_times=np.asarray(times[begin:end], dtype=np.int64),
                 chunks=part["chunks"].astype(np.int32),
+                counted_input=part["counted_input_tokens"].astype(np.int32),
                 counted=part["counted_tokens"].astype(np.int32),
                 cached=part["cached_tokens"].astype(np.int32),
                 received=part["received_bytes"].astype(np.uint32),

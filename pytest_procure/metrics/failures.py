@@ -13,9 +13,6 @@ from .execution import Execution
 from .measurement import Exact, Measurement, Share, unmeasurable
 from .metric import Metric
 
-#: The share of what was offered that a candidate must answer to have sustained a declared rate.
-SUSTAINED_SHARE = 0.999
-
 
 def serial_effect(failed: NDArray[np.bool_]) -> tuple[float, int | None]:
     """Measure how far failures stand in rows: (design effect, df); (1, None) where they need no allowance."""

@@ -9,12 +9,15 @@ from pytest_procure.errors import DeclarationError
 from pytest_procure.units import Quantity, seconds
 
 from .profiles import expected_by, profile_of
+from .traces import Trace
 from .traffic import Traffic
 
 #: Most queries of one run: columns and their copies take about 100 bytes a query, so 1 GB.
 MAX_QUERIES = 10_000_000
 #: Most samples of a closed loop that runs for a duration, because its log is preallocated.
 MAX_SAMPLES_BY_DURATION = 1_000_000
+#: Most arrivals a second that can be declared: times are whole ns, of which a gap should have a hundred.
+FASTEST = 1e7
 #: Beyond a week of traffic the author has most likely mistaken a unit.
 _LONGEST = seconds(7 * 24 * 3600)
 
@@ -146,9 +149,22 @@ def _check_rate(traffic: Traffic) -> None:
         missing, example = _NO_RATE[name]
         what = "rate" if name == "server" else missing
         raise DeclarationError(f"scenario `{name}` has no {what}; expected for example `{example}`")
+    if traffic.trace is not None:
+        _check_speed(traffic, traffic.trace)
     if traffic.trace is None and traffic.duration is None and traffic.count is None:
         raise DeclarationError(
             f"scenario `{name}` has no end; expected for example `duration='60 s'` or `count=2400`"
+        )
+
+
+def _check_speed(traffic: Traffic, trace: Trace) -> None:
+    """Refuse a speed at which a trace comes faster than other traffic may; as it was recorded it may come."""
+    recorded = trace.rate(queries(traffic, 1), 1.0)
+    if recorded is not None and traffic.speed > 1.0 and recorded * traffic.speed > FASTEST:
+        raise DeclarationError(
+            f"scenario `replay`: at `speed={traffic.speed:g}`, trace `{trace.file}` of {recorded:,.6g} "
+            "arrivals a second is faster than times in whole ns can tell; expected "
+            f"{max(FASTEST / recorded, 1.0):g} at most"
         )
 
 

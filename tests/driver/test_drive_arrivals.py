@@ -7,10 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_procure.driver.arrivals import Law, arrivals_of, law_of
+from pytest_procure.driver.arrivals import Law, law_of
+from pytest_procure.driver.arrivals import arrivals_of as arrivals_within
+from pytest_procure.driver.limits import Limits
 from pytest_procure.scenarios import Scenario, arrivals, queries
 
 LAW = Law.steady(1000)
+
+
+def arrivals_of(times, law):
+    return arrivals_within(times, law, Limits())
 
 
 def at(gaps):
@@ -41,13 +47,13 @@ def test_our_own_schedules_are_as_declared(seed, n, qps):
 
 
 @pytest.mark.parametrize("shape", [0.25, 0.5, 1, 4])
-def test_the_chance_of_a_false_alarm_is_what_is_asked(shape, monkeypatch):
-    for size in ("_RATE", "_DISTANCE", "_CORRELATION"):  # what is large enough to matter
-        monkeypatch.setattr(f"pytest_procure.driver.arrivals.{size}", 0.0)
+def test_the_chance_of_a_false_alarm_is_what_is_asked(shape):
+    # However small it is, it matters.
+    asked = Limits(arrival_rate=0, arrival_distance=0, arrival_correlation=0, arrival_false_alarm=0.05)
     rng = np.random.default_rng(11)
     law = Law.steady(1000, shape)
     runs = [at(rng.gamma(shape, 1 / shape, 200)) for _ in range(1000)]
-    alarms = sum(bool(arrivals_of(times, law, false_alarm=0.05).irregular) for times in runs)
+    alarms = sum(bool(arrivals_within(times, law, asked).irregular) for times in runs)
     assert 25 <= alarms <= 78  # 50 expected, less or more by 4 standard deviations
 
 

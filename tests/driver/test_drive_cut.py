@@ -125,6 +125,7 @@ def test_what_stages_and_the_wire_saw_stays_with_its_query():
         token_starts=np.arange(7),
         token_times=one * 10_000_000 + 2,
         chunks=np.ones(6, dtype=np.int32),
+        counted_input=one,
         counted=one,
         cached=np.zeros(6, dtype=np.int32),
         received=one.astype(np.uint32),

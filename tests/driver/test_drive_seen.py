@@ -49,7 +49,7 @@ def queue(load, n, seed=5):
 
 
 def test_a_queue_that_keeps_growing_never_settles():
-    found = seen(queue(1.3, 2000), SERVER)
+    found = seen(queue(1.3, 2000), SERVER, Limits())
     assert found.never_settled
     assert found.settled_after >= 800
     assert found.slower_share > 1
@@ -57,19 +57,19 @@ def test_a_queue_that_keeps_growing_never_settles():
 
 @pytest.mark.parametrize("load", [0.3, 0.5, 0.8])
 def test_a_queue_with_room_settles(load):
-    assert not seen(queue(load, 2000), SERVER).never_settled
+    assert not seen(queue(load, 2000), SERVER, Limits()).never_settled
 
 
 def test_what_is_slow_at_first_settles_after_that():
     log = served(range(0, 200_000, 100), [5000] * 20 + [10] * 1980)
-    found = seen(log, SERVER)
+    found = seen(log, SERVER, Limits())
     assert not found.never_settled
     assert 900 <= found.settled_after <= 1100  # the queue of the slow ones takes as long to go
 
 
 def test_few_requests_and_requests_that_wait_for_each_other_say_nothing():
-    short = seen(queue(1.3, 99), SERVER)
-    offline = seen(queue(1.3, 2000), Scenario.declare("offline"))
+    short = seen(queue(1.3, 99), SERVER, Limits())
+    offline = seen(queue(1.3, 2000), Scenario.declare("offline"), Limits())
     for found in (short, offline):
         assert (found.settled_after, found.slower_share, found.never_settled) == (None, None, False)
 
@@ -82,7 +82,7 @@ def test_a_candidate_is_pinned_while_all_its_workers_serve(drawn, workers):
     busy = np.zeros(log.window_ns, dtype=int)
     for begin, end in zip(log.started.tolist(), log.completed.tolist(), strict=True):
         busy[begin:end] += 1
-    found = seen(log, replace(SERVER, workers=workers))
+    found = seen(log, replace(SERVER, workers=workers), Limits())
     assert found.pinned_share == pytest.approx((busy == workers).mean())
 
 
@@ -90,13 +90,13 @@ def test_a_call_that_never_returns_keeps_its_worker_busy_to_the_end():
     log = served([0, 10], [10, 10])
     log.completed[1] = -1
     log.window_ns = 40
-    assert seen(log, SERVER).pinned_share == 1.0
+    assert seen(log, SERVER, Limits()).pinned_share == 1.0
 
 
 def grew(log, scenario):
-    found = seen(log, scenario)
-    noted = [note for note in found.notes(Limits(), 0.999) if note.startswith("the backlog grew")]
-    assert found.backlog_grew(Limits().backlog_growth) == bool(noted)
+    found = seen(log, scenario, Limits())
+    noted = [note for note in found.notes(Limits()) if note.startswith("the backlog grew")]
+    assert found.backlog_grew(Limits()) == bool(noted)
     return bool(noted)
 
 
@@ -167,29 +167,31 @@ def test_a_ramp_that_falls_is_too_much_where_its_mean_is(start, end, found):
     log = served(arrivals(scenario, n).tolist(), [30 * MS] * n)
     assert log.latency.max() > 500 * MS
     assert grew(log, scenario) == found
-    assert seen(log, scenario).load.share == pytest.approx((start + end) / 2 * 0.03)
+    assert seen(log, scenario, Limits()).load.share == pytest.approx((start + end) / 2 * 0.03)
 
 
 def test_a_candidate_that_slows_down_is_seen_by_its_last_third():
     scenario = Scenario.declare("server", qps=100, count=600)
     services = [2 * MS] * 400 + [13 * MS] * 200
     log = served(arrivals(scenario, 600).tolist(), services)
-    found = seen(log, scenario)
-    assert not found.load.is_too_much
+    found = seen(log, scenario, Limits())
+    assert not found.load.is_too_much(Limits())
     assert grew(log, scenario)
 
 
 def test_load_is_measured_by_full_batches():
     scenario = Scenario.declare("server", qps=100, count=40, max_batch=2)
     log = served(range(0, 400 * MS, 10 * MS), [10 * MS] * 40)
-    assert seen(log, scenario).load is None  # of single ones nobody knows how many they could have been
+    assert (
+        seen(log, scenario, Limits()).load is None
+    )  # of single ones nobody knows how many they could have been
     log.batch = np.arange(40, dtype=np.int32) // 2
-    assert seen(log, scenario).load.share == pytest.approx(0.5)
+    assert seen(log, scenario, Limits()).load.share == pytest.approx(0.5)
 
 
 def test_nothing_is_asked_of_a_candidate_that_sets_the_pace():
     log = served(range(0, 400 * MS, 10 * MS), [30 * MS] * 40)
-    assert seen(log, Scenario.declare("closed_loop", concurrency=9)).load is None
+    assert seen(log, Scenario.declare("closed_loop", concurrency=9), Limits()).load is None
 
 
 @pytest.mark.parametrize(
@@ -203,4 +205,4 @@ def test_nothing_is_asked_of_a_candidate_that_sets_the_pace():
     ],
 )
 def test_more_than_can_be_done_is_told_when_the_error_allows_it(share, error, is_too_much):
-    assert Load(share, error, 99).is_too_much is is_too_much
+    assert Load(share, error, 99).is_too_much(Limits()) is is_too_much

@@ -4,7 +4,7 @@
 
 Prints how many bytes a request took at the most, in resident memory, which counts the shared columns and all
 copies: from the plan to the audit, beside the token times and a reference to each answer. The buyer counts
-the tokens of each output too.
+the tokens of each question and output too.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from pytest_procure.driver.endpoint.audit import endpoint_audit
 from pytest_procure.driver.endpoint.columns import SIZE
 from pytest_procure.driver.endpoint.outcome import request_log
 from pytest_procure.driver.endpoint.plan import Plan
+from pytest_procure.driver.endpoint.recount import Recount
 from pytest_procure.driver.limits import Limits
 from pytest_procure.driver.readings import Readings
 from pytest_procure.scenarios import Scenario
@@ -54,7 +55,7 @@ class Endpoint:
         self.sending = SimpleNamespace(load_processes=processes, connections=10, retries=0, count_tokens=len)
 
     def body(self, _):
-        return b"{}"
+        return b'{"prompt": "hi"}'
 
     def output(self, _):
         return "w"  # one for all: an answer is a reference here
@@ -103,7 +104,7 @@ def run(name, requests, processes):
     assert (plan.rows, plan.processes) == (requests, processes)
     before = Readings.take()
     fill(plan)
-    log = request_log(plan, [[]] * processes, "", 0)
+    log = request_log(plan, [[]] * processes, Recount(len), "", 0)
     endpoint_audit(
         log,
         plan,

@@ -72,7 +72,7 @@ def test_a_server_that_serves_half_of_what_is_offered_is_the_candidate_s_fault(m
     assert served < 120
     assert log.ok.all()
     assert run.audit.backlog_grew
-    assert run.audit.candidate.load.is_surely_too_much
+    assert run.audit.candidate.load.is_surely_too_much(run.audit.limits)
     (note,) = [note for note in run.audit.candidate_notes() if note.startswith("the backlog grew")]
     assert "requests waited for an answer" in note
     assert note.endswith("of what the endpoint can do")

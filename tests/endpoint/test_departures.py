@@ -45,11 +45,11 @@ def looked(log, scenario=None):
     n = len(log)
     scenario = scenario or Scenario.declare("server", qps=100, count=max(1, n))
     per_second = (n - 1) / (int(log.scheduled[-1]) * 1e-9) if n > 1 else 0.0
-    return seen_of_endpoint(seen(log, scenario), log, scenario, per_second)
+    return seen_of_endpoint(seen(log, scenario, Limits()), log, scenario, per_second, Limits())
 
 
 def grew(log, scenario=None):
-    return looked(log, scenario).backlog_grew(Limits().backlog_growth)
+    return looked(log, scenario).backlog_grew(Limits())
 
 
 @pytest.mark.parametrize("servers", [1, 5])
@@ -58,7 +58,7 @@ def test_half_of_what_is_asked_is_a_load_of_two_though_all_is_answered(servers):
     found = looked(log)
     assert found.completed == 200
     assert found.load.share == pytest.approx(2, rel=0.02)
-    assert found.load.is_surely_too_much
+    assert found.load.is_surely_too_much(Limits())
     assert grew(log)
 
 
@@ -82,7 +82,7 @@ def test_a_run_that_is_hardly_longer_than_an_answer_shows_no_rate(service_ms):
     scheduled = every(10, 200)
     found = looked(log_of(scheduled, scheduled + service_ms * MS))
     assert found.load is None
-    assert found.backlog_grew(Limits().backlog_growth)
+    assert found.backlog_grew(Limits())
 
 
 def shared(scheduled, service_ms):
@@ -163,6 +163,7 @@ def wire_of(n, given_up):
         token_starts=np.zeros(n + 1, dtype=np.int64),
         token_times=np.zeros(0, dtype=np.int64),
         chunks=none,
+        counted_input=none,
         counted=none,
         cached=none,
         received=zero,
@@ -187,7 +188,7 @@ def test_a_request_that_is_given_up_is_no_answer():
 def test_an_endpoint_that_slows_down_is_seen_by_its_end():
     log = served(every(10, 600), [2 * MS] * 400 + [15 * MS] * 200)
     found = looked(log)
-    assert found.load_at_end.is_surely_too_much
+    assert found.load_at_end.is_surely_too_much(Limits())
     assert grew(log)
 
 

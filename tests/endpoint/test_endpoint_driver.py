@@ -358,6 +358,11 @@ def test_a_load_process_that_is_killed_is_the_harness_s_fault_and_keeps_what_was
     assert any("a load process was lost" in fault for fault in run.audit.faults())
     assert run.log.answered.any()
     assert (run.log.status == Status.LOST).any()
+    # The other one has ended in its own way: what it sent, and what it saw of itself, is kept.
+    assert len(run.audit.lost_processes) == 1
+    assert run.audit.loop_lag_p50_ns is not None
+    begun = np.flatnonzero(run.log.started >= 0)
+    assert run.log.answered[begun[begun % 2 == 1]].mean() > 0.5
 
 
 def test_a_load_process_that_is_busy_with_something_else_makes_the_run_invalid(mock, monkeypatch, tmp_path):

@@ -16,18 +16,13 @@ from pytest_procure.driver.endpoint import drive as module
 from pytest_procure.scenarios import Scenario
 
 class Crew(module.Crew):
-    def wait(self, word, **more):
-        if word == "done":
-            for worker in self.workers[:STUCK]:  # it says nothing
-                worker.said.pop("done", None)
-                worker.read = lambda: True
-            for _ in range(PRESSED):
-                signal.raise_signal(signal.SIGINT)
-        return super().wait(word, **more)
-
-    def stop(self, grace):
-        self.wait = super().wait
-        return super().stop(grace)
+    def stop(self, keep_on):
+        for worker in self.workers[:STUCK]:  # it says nothing
+            worker.said.pop("done", None)
+            worker.read = lambda: True
+        for _ in range(PRESSED):
+            signal.raise_signal(signal.SIGINT)
+        return super().stop(keep_on)
 
 module.Crew, module._GRACE_NS, module._HURRIED_NS = Crew, GRACE, 1
 run = module.drive(

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from mock_process import Texts
 
 from pytest_procure.backends.endpoints.target import Target
 from pytest_procure.driver.endpoint import columns, crew
+from pytest_procure.driver.endpoint.columns import MOST_LAG
 from pytest_procure.driver.endpoint.drive import drive
 from pytest_procure.driver.endpoint.load import Load
 from pytest_procure.driver.endpoint.loop import Loop
@@ -126,3 +128,20 @@ def test_a_connection_that_fails_fails_none_that_came_after_it_was_asked_for(loa
     assert sum(table["failure"]) == 0
     load._is_open(ConnectionRefusedError(111, "Connection refused"), load.origin + MS)
     assert [query for query in range(10) if table["failure"][query]] == [0]
+
+
+def test_a_lag_beyond_what_its_column_holds_reads_as_at_least_that(load):
+    load, table = load
+    load._start(0, load.origin - 2 * MOST_LAG)  # it was due so long ago
+    assert table["lag"][0] == MOST_LAG
+
+
+@pytest.mark.parametrize(("lag_ns", "read"), [(MOST_LAG, f">= {MOST_LAG}"), (MOST_LAG - 1, MOST_LAG - 1)])
+def test_a_lag_that_may_be_longer_than_it_reads_says_so_and_is_a_fault_whatever_is_allowed(
+    mock, lag_ns, read
+):
+    told = replace(mock.run("single_stream", count=2).audit, send_lag_p99_ns=lag_ns, send_lag_max_ns=lag_ns)
+    assert told.as_dict()["send_lag_p99_ns"] == told.as_dict()["send_lag_max_ns"] == read
+    late = [fault for fault in told.faults(200_000 * MS) if "1 request in 100 was sent" in fault]  # 10 s
+    assert bool(late) == (lag_ns == MOST_LAG)
+    assert all("was sent at least 4.29 s late" in fault for fault in late)

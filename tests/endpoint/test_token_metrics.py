@@ -35,6 +35,7 @@ def log_of(*requests, scheduled=None, counted=None, reported=None):
         token_starts=np.concatenate([[0], np.cumsum([len(t) for t in times])]).astype(np.int64),
         token_times=np.array([t for each in times for t in each], dtype=np.int64),
         chunks=np.array([len(t) if good else -1 for t, good in zip(times, ok, strict=True)], dtype=np.int32),
+        counted_input=np.full(n, 3),
         counted=np.full(n, -1) if counted is None else np.array(counted),
         cached=np.full(n, -1, dtype=np.int32),
         received=np.full(n, 100, dtype=np.uint32),

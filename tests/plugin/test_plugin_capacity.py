@@ -209,3 +209,50 @@ def test_percentiles_among_failures_are_absent_from_the_curve(suite):
     """)
     ended = suite.run()
     assert ended.status == 0, ended.text
+
+
+INTERRUPTED = """
+    import os, signal
+
+    calls = []
+
+    def answer(inputs):
+        calls.append(1)
+        if len(calls) == 100:  # in the third run: the two before it take 30 and 50
+            os.kill(os.getpid(), signal.SIGINT)
+        return np.asarray(inputs) % 10
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_procure_candidates():
+        return [Candidate("good", backend=answer)]
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_procure_datasets():
+        return {"numbers": numbers}
+"""
+
+
+@pytest.mark.parametrize(
+    ("call", "called"),
+    [
+        ("find_capacity({'error_rate': 0.5}, start=200, short='0.1 s')", "search"),
+        ("sweep(rates=[200, 400, 800], bars={'error_rate': 0.5}, short='0.1 s')", "sweep"),
+    ],
+)
+def test_ctrl_c_in_a_search_keeps_the_runs_before_it_and_says_so(suite, call, called):
+    suite.conftest(INTERRUPTED)
+    suite.tests(f"""
+        def test_carries(procure):
+            procure.{call}
+    """)
+    ended = suite.run("--procure-report")
+    assert ended.status == pytest.ExitCode.INTERRUPTED
+    result = ended.results["test_carries[good]"]
+    assert result["verdict"] == "not tested"
+    cut, last, first = result["runs"]
+    assert (cut["stopped"], cut["declared"]) == ("interrupted", False)
+    assert [point["offered"] for point in last["sweep"]["points"]] == [200, 400]
+    assert last["sweep"]["found"] is None
+    assert last["sweep"]["sentence"] == f"the {called} was interrupted; it is kept as far as it came, 2 runs"
+    assert first["probe"]
+    assert (first["ok"], last["ok"]) == (20, 40)

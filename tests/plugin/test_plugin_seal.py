@@ -616,3 +616,15 @@ def test_an_option_that_runs_a_test_again_is_refused(suite):
     suite.tests(READS)
     assert suite.run().status == 0
     assert "`reruns` runs a test again until it passes" in suite.mistake("--reruns=2")
+
+
+@pytest.mark.parametrize(
+    ("key", "said"),
+    [
+        ("max_slower = 0.5", "`procure_max_slower` is loosened, from 0.1 as sealed to 0.5"),
+        ("max_stalled = 1 s", "`procure_max_stalled` was sealed as 250 ms and is 1000 ms"),
+    ],
+)
+def test_a_threshold_of_the_audit_that_was_moved_keeps_the_offer_from_acceptance(sealed, key, said):
+    sealed.write("pytest.ini", INI + f"procure_{key}\n")
+    kept_out(sealed.run("--procure-report"), said)

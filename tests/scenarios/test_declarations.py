@@ -42,6 +42,7 @@ BURST = {"base": 10, "peak": 50, "period": "10 s"}
         ("sessions", {"starts": 1, "turns": 10_000, "count": 10_000}, "asks 100,000,000 samples"),
         ("server", {"qps": 4, "count": 4, "arrivals": "uniform"}, "unknown arrivals `uniform`"),
         ("server", {"qps": 4, "count": 4, "burstiness": 0}, "`burstiness=0`; expected the shape of gamma"),
+        ("server", {"qps": 4, "count": 4, "burstiness": 1e-5}, "gamma gaps, 0.001 or more (1 is Poisson)"),
         (
             "server",
             {"qps": 4, "count": 4, "burstiness": 2, "arrivals": "poisson"},

@@ -145,3 +145,19 @@ def test_a_replay_that_cannot_be_meant_is_refused(tmp_path, arguments, message):
     with pytest.raises(DeclarationError) as refused:
         Scenario.declare("replay", tmp_path, **arguments)
     assert message in str(refused.value)
+
+
+def test_a_replay_is_no_faster_than_other_traffic_may_be(tmp_path):
+    wrote(tmp_path, "a.csv", "0\n0.001\n0.002\n")
+    assert rate(Scenario.declare("replay", tmp_path, trace="a.csv", speed=10_000)) == pytest.approx(1e7)
+    with pytest.raises(DeclarationError) as refused:
+        Scenario.declare("replay", tmp_path, trace="a.csv", speed=20_000)
+    assert str(refused.value) == (
+        "scenario `replay`: at `speed=20000`, trace `a.csv` of 1,000 arrivals a second is faster than times "
+        "in whole ns can tell; expected 10000 at most"
+    )
+
+
+def test_a_trace_is_replayed_as_it_was_recorded_however_fast_that_was(tmp_path):
+    wrote(tmp_path, "a.csv", "0\n10\n")
+    assert rate(Scenario.declare("replay", tmp_path, trace="a.csv", unit="ns")) == pytest.approx(1e8)

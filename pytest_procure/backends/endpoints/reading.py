@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from .failure import Failure, line
 
-_MOST_TOKENS = 2**31 - 1
+MOST_TOKENS = 2**31 - 1
 
 
 @dataclass(slots=True)
@@ -66,6 +66,6 @@ class Reading:
 
 def count(value: object, otherwise: int = -1) -> int:
     """Read a number of tokens; `otherwise` where it is none."""
-    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _MOST_TOKENS:
+    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MOST_TOKENS:
         return value
     return otherwise

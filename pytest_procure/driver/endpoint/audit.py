@@ -11,25 +11,17 @@ import numpy as np
 
 from pytest_procure.backends.endpoints.failure import Failure
 from pytest_procure.driver.arrivals import Arrivals, arrivals_of, law_of
-from pytest_procure.driver.audit import KEPT_UP, Audit, Worked, audit, in_ms, quantile, stalled_ns
+from pytest_procure.driver.audit import Audit, Worked, audit, in_ms, quantile, stalled_ns
 from pytest_procure.driver.limits import Limits
 from pytest_procure.driver.log import Int64, RequestLog
 from pytest_procure.driver.readings import Readings
 
+from .columns import MOST_LAG
 from .departures import seen_of_endpoint
 
 if TYPE_CHECKING:  # it takes the extra [endpoint], which whoever reads an audit may not have
     from .plan import Plan
 
-#: A load process that computes for more of the time has no time left to stamp what arrives when it arrives.
-CPU_SHARE = 0.9
-#: All connections in use, and queries waiting, for more of the time than this is worth telling.
-PINNED_SHARE = 0.01
-#: A server that writes more bytes than this into its log in a run is said to flood it.
-LOG_FLOOD = 16 << 20
-#: Tokens that the endpoint reports over those that the buyer counts: a tokenizer of another version may
-#: differ by a hundredth or two.
-REPORTED_MORE = 1.05
 _OF_SOME_LENGTH = 8  # tokens
 #: Fewer looks at the loop than this have no 1 in 100.
 _LEAST_LOOKS = 100
@@ -39,8 +31,10 @@ _LEAST_LOOKS = 100
 class EndpointAudit(Audit):
     """What is measured beside the rest: a load process late, busy, waiting or gone is the harness's fault.
 
-    Send lag counts from when a query was due and a connection was free. `loop_lag` is how late a load
-    process came to look at the clock every 10 ms, so how late it may have stamped what arrived.
+    Send lag counts from when a query was due and a connection was free; a column of 32 bits holds it, so one
+    of `MOST_LAG` (4.29 s) is that much or more, says so, and is a fault whatever is allowed. `loop_lag` is
+    how late a load process came to look at the clock every 10 ms, so how late it may have stamped what
+    arrived.
     """
 
     load_processes: int = 1
@@ -62,15 +56,17 @@ class EndpointAudit(Audit):
     server_log_kept: int = 0  # of all that it writes, at most
     reported_tokens: int | None = None  # of the outputs that the buyer counted the tokens of
     counted_tokens: int | None = None  # by the buyer's own count
+    uncounted: str = ""  # on how many texts that count failed, and how
 
     def faults(self, tightest_bar_ns: int | None = None) -> tuple[str, ...]:
         """Tell the harness's own faults, each with its mend. `tightest_bar_ns`: the least latency bar."""
-        allowed = self.limits.lag_ns(tightest_bar_ns)
+        limits = self.limits
+        allowed = limits.lag_ns(tightest_bar_ns)
         told = []
-        if self.send_lag_p99_ns is not None and self.send_lag_p99_ns > allowed:
+        if self.send_lag_p99_ns is not None and self.send_lag_p99_ns > min(allowed, MOST_LAG - 1):
             told.append(
-                f"while a connection was free, 1 request in 100 was sent {in_ms(self.send_lag_p99_ns)} late "
-                f"or more (allowed: {in_ms(allowed)}); run on a machine with nothing else to do"
+                f"while a connection was free, 1 request in 100 was sent {_lag_in_ms(self.send_lag_p99_ns)} "
+                f"late or more (allowed: {in_ms(allowed)}); run on a machine with nothing else to do"
             )
         if self.loop_lag_p99_ns is not None and self.loop_lag_p99_ns > allowed:
             told.append(
@@ -78,15 +74,15 @@ class EndpointAudit(Audit):
                 f"(allowed: {in_ms(allowed)}), so answers were stamped late; give it a processor of its own, "
                 "or raise `load_processes=`"
             )
-        if self.load_cpu_share > CPU_SHARE:
+        if self.load_cpu_share > limits.load_cpu:
             told.append(
-                f"a load process computed {self.load_cpu_share:.0%} of the time (allowed: {CPU_SHARE:.0%}); "
-                "raise `load_processes=`, or ask for less traffic"
+                f"a load process computed {self.load_cpu_share:.0%} of the time (allowed: "
+                f"{limits.load_cpu:.0%}); raise `load_processes=`, or ask for less traffic"
             )
-        if self.run_delay_share is not None and self.run_delay_share > self.limits.run_delay:
+        if self.run_delay_share is not None and self.run_delay_share > limits.run_delay:
             told.append(
                 f"a load process waited for a processor {self.run_delay_share:.0%} of the time (allowed: "
-                f"{self.limits.run_delay:.0%}); end other programs, or give the run processors of its own"
+                f"{limits.run_delay:.0%}); end other programs, or give the run processors of its own"
             )
         if still := self._still(self.loop_lag_max_ns, allowed):
             told.append(still)
@@ -102,14 +98,14 @@ class EndpointAudit(Audit):
 
     def candidate_notes(self) -> tuple[str, ...]:
         """Tell what the driver saw of the endpoint, which stands against it."""
-        told, seen = [], self.candidate
+        told, seen, limits = [], self.candidate, self.limits
         if self.backlog_grew:
-            told.append(seen.growth("waited for an answer", "the endpoint"))
-        if seen.rate_is_declared and seen.completed < KEPT_UP * seen.offered:
+            told.append(seen.growth("waited for an answer", "the endpoint", limits))
+        if seen.leaves_unanswered(limits):
             told.append(
                 f"the endpoint never kept up: it answered {seen.completed:,} of {seen.offered:,} requests"
             )
-        if seen.rate_is_declared and seen.unsent:
+        if seen.leaves_unsent(limits):
             used = f", and all {self.connections:,} connections were in use" * (self.pinned_share > 0)
             told.append(f"{seen.unsent:,} requests found no connection before their time was over{used}")
         if seen.never_settled:
@@ -117,7 +113,7 @@ class EndpointAudit(Audit):
                 f"the run never settled: requests of its last third took {seen.slower_share:.0%} longer than "
                 f"those of its first"
             )
-        if self.pinned_share > PINNED_SHARE:
+        if self.pinned_share > limits.connections_pinned:
             told.append(
                 f"all {self.connections:,} connections were in use, and requests waited for one, "
                 f"{self.pinned_share:.0%} of the time"
@@ -126,15 +122,28 @@ class EndpointAudit(Audit):
             told.append(f"{self.retried:,} further attempts were made after a refusal or a broken connection")
         if self.connections_closed_early:
             told.append(f"{self.connections_closed_early:,} answers broke off: the connection was closed")
+        if self.unasked_for:
+            told.append(f"on {self.unasked_for:,} connections came bytes that no request had asked for")
+        return (*told, *self._of_the_tokens(), *self._of_the_server(), *self._gpu_notes())
+
+    def as_dict(self) -> dict[str, Any]:
+        """Give all of it as plain JSON data; a lag that may be more than it reads is told as a text."""
+        told = Audit.as_dict(self)
+        for name in ("send_lag_p50_ns", "send_lag_p99_ns", "send_lag_max_ns"):
+            if told[name] is not None and told[name] >= MOST_LAG:
+                told[name] = f">= {told[name]}"
+        return told
+
+    def _of_the_tokens(self) -> list[str]:
+        """Tell where the buyer's count of them and the endpoint's part, or where that count failed."""
+        told = []
         if self._overcharged and self.reported_tokens and self.counted_tokens:
             told.append(
                 f"the endpoint reports {self.reported_tokens / self.counted_tokens:.2f} times the output "
                 f"tokens that the buyer counts ({self.reported_tokens:,} for {self.counted_tokens:,}); costs "
                 "go by what it reports, because that is what it bills"
             )
-        if self.unasked_for:
-            told.append(f"on {self.unasked_for:,} connections came bytes that no request had asked for")
-        return (*told, *self._of_the_server(), *self._gpu_notes())
+        return [*told, self.uncounted] if self.uncounted else told
 
     def _of_the_server(self) -> list[str]:
         """Tell how the server treated its connections and its log."""
@@ -145,7 +154,7 @@ class EndpointAudit(Audit):
                 "the server closed connections that it had said it would keep, so each request got one of "
                 f"its own{again}"
             )
-        if self.server_log_bytes > max(self.server_log_kept, LOG_FLOOD):
+        if self.server_log_bytes > max(self.server_log_kept, self.limits.server_log):
             told.append(
                 f"its server flooded its log: {self.server_log_bytes:,} bytes in this run, of which at most "
                 f"{self.server_log_kept:,} are kept"
@@ -155,7 +164,7 @@ class EndpointAudit(Audit):
     @property
     def is_capped(self) -> bool:
         """Whether requests waited because all connections were in use."""
-        return self.candidate.rate_is_declared and self.pinned_share > PINNED_SHARE
+        return self.candidate.rate_is_declared and self.pinned_share > self.limits.connections_pinned
 
     @property
     def is_broken(self) -> bool:
@@ -164,7 +173,7 @@ class EndpointAudit(Audit):
 
     @property
     def _overcharged(self) -> bool:
-        return (self.reported_tokens or 0) > REPORTED_MORE * (self.counted_tokens or math.inf)
+        return (self.reported_tokens or 0) > self.limits.tokens_reported * (self.counted_tokens or math.inf)
 
 
 def endpoint_audit(  # noqa: PLR0913 - what was seen on all sides of the window
@@ -178,6 +187,7 @@ def endpoint_audit(  # noqa: PLR0913 - what was seen on all sides of the window
     worked: Worked,
     limits: Limits,
     server_log: tuple[int, int] = (0, 0),
+    uncounted: str = "",
 ) -> EndpointAudit:
     """Judge the load processes by their reports, the send lag by its column, and the rest by the log."""
     cpu = sum(report["cpu_ns"] for report in reports)
@@ -189,9 +199,11 @@ def endpoint_audit(  # noqa: PLR0913 - what was seen on all sides of the window
     known |= _lags(plan)
     known |= {
         "run_delay_share": max((r["run_delay_ns"] / max(1, r["window_ns"]) for r in reports), default=None),
-        "arrivals_sent": _sent(log, plan),
-        "stalled_ns": max((stalled_ns(np.array(r["lateness_ns"], np.int64)) for r in reports), default=0),
-        "candidate": seen_of_endpoint(plain.candidate, log, plan.scenario, plan.rate),
+        "arrivals_sent": _sent(log, plan, limits),
+        "stalled_ns": max(
+            (stalled_ns(np.array(r["lateness_ns"], np.int64), limits) for r in reports), default=0
+        ),
+        "candidate": seen_of_endpoint(plain.candidate, log, plan.scenario, plan.rate, limits),
     }
     enough = len(late) >= _LEAST_LOOKS
     reported, counted = _tokens(log)
@@ -216,6 +228,7 @@ def endpoint_audit(  # noqa: PLR0913 - what was seen on all sides of the window
         server_log_kept=server_log[1],
         reported_tokens=reported,
         counted_tokens=counted,
+        uncounted=uncounted,
     )
 
 
@@ -248,11 +261,17 @@ def _tokens(log: RequestLog) -> tuple[int | None, int | None]:
     return int(reported.sum(where=both) - ends.sum()), int(counted.sum(where=both))
 
 
-def _sent(log: RequestLog, plan: Plan) -> Arrivals | None:
+def _sent(log: RequestLog, plan: Plan, limits: Limits) -> Arrivals | None:
     """Hold the times at which requests reached a free connection against the scenario's law."""
     law, lag = law_of(plan.scenario), plan.table["lag"][: len(log)]
     if law is None:
         return None
     times = log.scheduled + lag
+    longest = np.flatnonzero(lag == MOST_LAG)  # or more: of these it is known when they were sent
+    times[longest] = np.maximum(times[longest], log.started[longest])
     times.sort()
-    return arrivals_of(times, law)
+    return arrivals_of(times, law, limits)
+
+
+def _lag_in_ms(ns: int) -> str:
+    return f"{'at least ' * (ns >= MOST_LAG)}{in_ms(ns)}"

@@ -23,7 +23,7 @@ LAYOUT: dict[str, tuple[Code, int, int]] = {
     "output_start": ("q", 8, 0),  # in the store of outputs, each of which begins with its `SIZE`
     "item": ("q", 8, 0),  # which body it sends
     "token_start": ("I", 4, 0),  # in the store of token times
-    "lag": ("I", 4, 0),  # ns from when a connection was free and the query was due, at most `MOST_LAG`
+    "lag": ("I", 4, 0),  # ns from when a connection was free and the query was due; `MOST_LAG`: or more
     "chunks": ("i", 4, -1),  # events with tokens, so also token times; -1: no stream
     "input_tokens": ("i", 4, -1),
     "output_tokens": ("i", 4, -1),

@@ -8,7 +8,6 @@ import selectors
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -113,35 +112,33 @@ class Crew:
 
     def wait(self, word: str, *, poll: float, keep_on: Callable[[], bool]) -> bool:
         """Wait until all have said `word`; False when one is gone, or `keep_on`, asked each poll, says no."""
-        while True:
-            waited_for = [worker for worker in self.workers if word not in worker.said]
-            if not waited_for:
-                return True
+        while waited_for := self._silent(word):
             if any(worker.process.stdout not in self._open for worker in waited_for) or not keep_on():
                 return False
-            for key, _ in self._selector.select(poll):
-                if not key.data.read():
-                    self._selector.unregister(key.fileobj)
+            self._listen(poll)
+        return True
 
     def go(self, origin: int) -> None:
         """Let them run from `origin` on."""
         for worker in self.workers:
             worker.tell(f"go {origin}")
 
-    def stop(self, grace_ns: int) -> None:
-        """Make them give up what is under way, wait for their reports, and end who makes none."""
+    def stop(self, keep_on: Callable[[], bool]) -> None:
+        """Make them give up what is under way, wait for their reports, and end who makes none.
+
+        One that is gone is not waited for, and takes no other's report with it.
+        """
         for worker in self.workers:
             worker.stop()
-        limit = time.perf_counter_ns() + grace_ns
-        self.wait("done", poll=0.1, keep_on=lambda: time.perf_counter_ns() < limit)
-        for worker in self.workers:  # what has not said so by then must not write when the columns are read
-            if "done" not in worker.said:
-                worker.process.kill()
-                worker.process.wait()
+        while any(worker.process.stdout in self._open for worker in self._silent("done")) and keep_on():
+            self._listen(0.1)
+        for worker in self._silent("done"):  # it must not write any more when the columns are read
+            worker.process.kill()
+            worker.process.wait()
 
     def gone(self) -> list[str]:
         """Tell of the processes that ended without a report."""
-        return [worker.trouble() for worker in self.workers if "done" not in worker.said]
+        return [worker.trouble() for worker in self._silent("done")]
 
     def check_ready(self) -> None:
         """Raise `ProvisionError` when one could not begin."""
@@ -157,6 +154,14 @@ class Crew:
         self._selector.close()
         for worker in self.workers:
             worker.close()
+
+    def _silent(self, word: str) -> list[Worker]:
+        return [worker for worker in self.workers if word not in worker.said]
+
+    def _listen(self, seconds: float) -> None:
+        for key, _ in self._selector.select(seconds):
+            if not key.data.read():
+                self._selector.unregister(key.fileobj)
 
     @property
     def _open(self) -> set[Any]:

@@ -16,18 +16,12 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from pytest_procure.driver.limits import Limits
 from pytest_procure.driver.load import Load, offered
 from pytest_procure.driver.log import Int64, RequestLog
 from pytest_procure.driver.seen import Seen
 from pytest_procure.scenarios import Scenario, is_steady
 
-#: A backlog has grown when it is longer by more than an endpoint may well serve side by side, and more than
-#: what comes in while any machine between here and there is busy with something else.
-_AT_ONCE, _HICCUP_S = 8, 0.05
-#: Requests of which a few take very long differ from third to third by chance, but not by so many errors.
-_APART = 3.0
-#: More are under way by chance as arrivals are, by not so many standard errors of their number.
-_ERRORS = 2.1
 #: Of fewer intervals there is no standard error worth the name.
 _FEWEST = 5
 #: Means of so many stretches of a run give the standard error, because intervals may come in rows.
@@ -38,7 +32,7 @@ _OF_THE_MOST = 0.25
 _AT_A_TIME = 1 << 16
 
 
-def seen_of_endpoint(seen: Seen, log: RequestLog, scenario: Scenario, rate: float) -> Seen:
+def seen_of_endpoint(seen: Seen, log: RequestLog, scenario: Scenario, rate: float, limits: Limits) -> Seen:
     """Put what is seen from outside in place of what workers show; `rate`: requests due a second.
 
     Who waits is counted by Little's law: a second's requests times the seconds that one takes. Of a run that
@@ -49,7 +43,7 @@ def seen_of_endpoint(seen: Seen, log: RequestLog, scenario: Scenario, rate: floa
     """
     due = seen.offered
     third = due // 3
-    at_once = max(_AT_ONCE, round(rate * _HICCUP_S))
+    at_once = max(limits.side_by_side, round(rate * limits.hiccup_ns * 1e-9))
     last_due = int(log.scheduled[-1]) if len(log) else 0
     backlog = int(np.count_nonzero(~log.answered | (log.completed > last_due)))
     seen = replace(
@@ -69,9 +63,9 @@ def seen_of_endpoint(seen: Seen, log: RequestLog, scenario: Scenario, rate: floa
     )
     if is_steady(scenario):
         seen = replace(seen, waiting_first_third=first, waiting_last_third=last)
-    apart = max(at_once, math.ceil(_APART * math.hypot(before, after)))
+    apart = max(at_once, math.ceil(limits.backlog_errors * math.hypot(before, after)))
     if scenario.rate_is_declared and is_steady(scenario) and last - first <= max(apart, first):
-        return _by_count(seen, log, third)
+        return _by_count(seen, log, third, limits)
     seen = replace(seen, at_once=apart)
     if not scenario.rate_is_declared or last - first <= max(apart, first):
         return seen
@@ -82,7 +76,7 @@ def seen_of_endpoint(seen: Seen, log: RequestLog, scenario: Scenario, rate: floa
     )
 
 
-def _by_count(seen: Seen, log: RequestLog, third: int) -> Seen:
+def _by_count(seen: Seen, log: RequestLog, third: int, limits: Limits) -> Seen:
     """Count who is under way where requests of all thirds take as long.
 
     So it is where nobody waits for another, and where those who wait are not served in the order in which
@@ -96,7 +90,7 @@ def _by_count(seen: Seen, log: RequestLog, third: int) -> Seen:
     half = seen.offered // 2
     before, after = _under_way(scheduled, ended, scheduled[[half, -1]])
     growth = int(after) - int(before)
-    if growth <= seen.at_once + _ERRORS * math.sqrt(half):
+    if growth <= seen.at_once + limits.load_errors * math.sqrt(half):
         return seen
     first, last = (
         float(_under_way(scheduled, ended, times).mean()) for times in (scheduled[:third], scheduled[-third:])

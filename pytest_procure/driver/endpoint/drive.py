@@ -27,6 +27,7 @@ from .crew import Crew
 from .host import Host
 from .outcome import endings_of, request_log
 from .plan import Plan
+from .recount import Recount
 
 #: Between the start signal and the first scheduled time, so that all load processes have heard it.
 _LEAD_NS = 50_000_000
@@ -216,10 +217,7 @@ def _collect(plan: Plan, crew: Crew, interrupts: Interrupts) -> None:
         hurried = interrupts.hurried_ns
         return time.perf_counter_ns() < (limit if hurried is None else min(limit, hurried + _HURRIED_NS))
 
-    for worker in crew.workers:
-        worker.stop()
-    crew.wait("done", poll=0.1, keep_on=keep_on)
-    crew.stop(0)
+    crew.stop(keep_on)
 
 
 def _run(  # noqa: PLR0913, PLR0917 - what a run was made of
@@ -230,7 +228,8 @@ def _run(  # noqa: PLR0913, PLR0917 - what a run was made of
     texts = [worker.said.get("done", {}).get("texts", []) for worker in crew.workers]
     endings = host.endings()
     ended_by = endings_of(plan, texts)
-    log = request_log(plan, texts, window.stopped, window.ended - window.origin)
+    recount = Recount(plan.sending.count_tokens)
+    log = request_log(plan, texts, recount, window.stopped, window.ended - window.origin)
     told = endpoint_audit(
         log,
         plan,
@@ -241,6 +240,7 @@ def _run(  # noqa: PLR0913, PLR0917 - what a run was made of
         worked=Worked(sampling_ns=window.sampler.cpu_ns if window.sampler else None),
         limits=limits,
         server_log=host.log_bytes(),
+        uncounted=recount.trouble,
     )
     conditions = _conditions(plan, crew, reports) | {
         "ended_by": ended_by,

@@ -9,10 +9,8 @@ OK
 
 from __future__ import annotations
 
-import operator
 from collections import Counter
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -23,6 +21,7 @@ from pytest_procure.driver.log import Int64, RequestLog, Status, Wire
 
 from .columns import SIZE
 from .plan import Plan
+from .recount import Counts, Recount
 from .stores import Rows, Stores
 
 _STATUS = np.full(max(Failure) + 1, Status.ERROR, dtype=np.uint8)
@@ -56,7 +55,9 @@ def endings_of(plan: Plan, texts: Sequence[Sequence[str]]) -> dict[str, int]:
     return told | ({"(others)": rest} if rest else {})
 
 
-def request_log(plan: Plan, texts: Sequence[Sequence[str]], stopped: str, window_ns: int) -> RequestLog:
+def request_log(
+    plan: Plan, texts: Sequence[Sequence[str]], recount: Recount, stopped: str, window_ns: int
+) -> RequestLog:
     """Write the log; `texts` of each load process, `window_ns` from the origin to when it was stopped."""
     # The shared columns themselves become the log's, and those that are read out are given back at once, so
     # that nothing is there twice.
@@ -74,7 +75,8 @@ def request_log(plan: Plan, texts: Sequence[Sequence[str]], stopped: str, window
         status[place] = Status.ERROR if trouble else Status.EMPTY
     base = sent if plan.scenario.name == "offline" else scheduled
     status[good & (ended - base > plan.scenario.timeout.ns)] = Status.TIMEOUT
-    wire = _wire(plan, columns, rows, _counted(plan.sending.count_tokens, answers))
+    outputs = recount.outputs(answers)
+    wire = _wire(plan, columns, rows, (recount.questions(plan, rows, good, outputs), outputs))
     plan.drop("token_start")
     per = plan.scenario.samples_per_query
     if per > 1:
@@ -169,22 +171,6 @@ def _output(plan: Plan, data: bytes) -> tuple[Any, str]:
         return None, line(f"decoding its answer raised {type(error).__name__}: {error}")
 
 
-def _counted(count: Callable[[str], int] | None, answers: list[Any]) -> NDArray[np.int32]:
-    """Count the tokens of each output the buyer's way.
-
-    What `count` cannot count is not counted: one answer must not take a run with it. tiktoken, for one,
-    refuses texts that hold its own marks.
-    """
-    if count is None:
-        return np.broadcast_to(np.int32(-1), len(answers))  # which takes no memory
-    counted = np.full(len(answers), -1, dtype=np.int32)
-    for place, answer in enumerate(answers):
-        if isinstance(answer, str):
-            with suppress(Exception):
-                counted[place] = max(operator.index(count(answer)), -1)
-    return counted
-
-
 def _errors(columns: dict[str, Any], rows: Rows, texts: Sequence[Sequence[str]]) -> dict[int, str]:
     numbers = columns["text"]
     told = {}
@@ -198,7 +184,7 @@ def _errors(columns: dict[str, Any], rows: Rows, texts: Sequence[Sequence[str]])
     return told
 
 
-def _wire(plan: Plan, columns: dict[str, Any], rows: Rows, counted: NDArray[np.int32]) -> Wire:
+def _wire(plan: Plan, columns: dict[str, Any], rows: Rows, counted: tuple[Counts, Counts]) -> Wire:
     starts, times = _token_times(plan, columns, rows)
     failure = columns["failure"]
     return Wire(
@@ -206,7 +192,8 @@ def _wire(plan: Plan, columns: dict[str, Any], rows: Rows, counted: NDArray[np.i
         token_starts=starts,
         token_times=times,
         chunks=columns["chunks"],
-        counted=counted,
+        counted_input=counted[0],
+        counted=counted[1],
         cached=columns["cached_tokens"],
         received=columns["received"],
         http=columns["http"],

@@ -55,6 +55,7 @@ class Plan:
         bodies = _bodies(backend, source)
         self._around = self._carried(backend, source) if scenario.history else None
         self._lengths = [len(body) for body in bodies]
+        self._starts = np.cumsum([0, *self._lengths])
         self.descriptors: list[int] = []
         self._bodies = self._store("bodies", sum(self._lengths))
         _fill(self._bodies, bodies)
@@ -130,6 +131,11 @@ class Plan:
     def process_of(self, rows: Int64) -> Int64:
         """Tell which load process has sent each request: `(n,)`."""
         return rows // self._group % self.processes
+
+    def body(self, item: int) -> bytes:
+        """Give what a request about an item sends."""
+        first = int(self._starts[item])
+        return os.pread(self._bodies, self._lengths[item], first)
 
     def drop(self, *names: str) -> None:
         """Give back the memory of columns that nobody reads any more."""

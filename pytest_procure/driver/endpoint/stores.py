@@ -58,6 +58,11 @@ class Rows:
         self._order = order
         self.count = plan.rows if order is None else len(order)
 
+    @property
+    def numbers(self) -> Int64:
+        """Give where each stood as it was planned: `(n,)`."""
+        return np.arange(self.count) if self._order is None else self._order
+
     def pieces(self) -> Iterator[slice]:
         """Give them in pieces."""
         for first in range(0, self.count, PIECE):
