@@ -42,7 +42,8 @@ Normalise = Callable[[str], str]
 def folded(text: str) -> str:
     """Case folded, canonical Unicode (NFC), single spaces, without a full stop at its end.
 
-    The minus sign and the hyphen that is typed for it are one. Signs, digits, operators, accents and articles stay: texts that mean something else stay different.
+    Signs, digits, operators, accents and articles stay: texts that mean something else stay different. The
+    minus sign and the hyphen that is typed for it are one.
     """
     kept = " ".join(_cased(text).split())
     return kept.removesuffix(".").rstrip() or kept

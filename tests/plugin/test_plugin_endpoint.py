@@ -354,6 +354,8 @@ def test_answers_of_another_model_than_was_asked_for_are_told_and_change_no_verd
     assert "model: declared `mock`, observed answers of `other`" in result["runs"][0]["notes"]
     page = (ended.folder / "report.html").read_text("utf-8")
     assert "The candidate: model: declared `mock`, observed answers of `other`" in page
+    first, _, _ = page.partition("</header>")
+    assert "Not as declared:</b> model: declared `mock`, observed answers of `other`." in first
 
 
 def test_answers_of_a_dated_model_are_disclosed_and_no_deviation(suite, serve):
