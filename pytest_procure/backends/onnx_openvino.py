@@ -50,8 +50,8 @@ def on_processor(options: Mapping[str, Any]) -> bool:
 
 def threads_of(options: Mapping[str, Any]) -> int | None:
     """How many threads its options ask for on the processor; None where they do not say."""
-    told = _property(options, "INFERENCE_NUM_THREADS") or options.get(_THREADS)
-    return int(told) if str(told or "").isdecimal() else None
+    told = str(_property(options, "INFERENCE_NUM_THREADS") or options.get(_THREADS) or "")
+    return int(told) if told.isdecimal() else None
 
 
 def precision_of(options: Mapping[str, Any]) -> str:
