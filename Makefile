@@ -8,12 +8,13 @@ PYTHONS := 3.11 3.12 3.13
 # for processors and for GPUs exclude each other.
 TORCH_VENV := .venv-torch
 GPU_VENV := .venv-gpu
+OPENVINO_VENV := .venv-openvino
 
 # Example suites that `make demo-all` runs, each in a session of its own.
 DEMOS := form_digits ticket_desk faq_pipeline
 SERVERS_VENV := .venv-servers
 
-.PHONY: demo demo-all test test-servers test-torch test-gpu nvidia-driver test-onnx-gpu test-browser test-pythons lint format bench clean
+.PHONY: demo demo-all test test-servers test-torch test-gpu nvidia-driver test-onnx-gpu test-onnx-openvino test-browser test-pythons lint format bench clean
 
 demo: $(VENV)/.demo  ## two vendors, one insurer: ends with procure-report/report.html
 	$(BIN)/python -m pytest example_suite --procure-report --procure-award any
@@ -41,6 +42,9 @@ nvidia-driver:
 test-onnx-gpu: $(GPU_VENV)/.onnx-gpu  ## on a machine without one: onnxruntime's package for GPUs is an error
 	$(GPU_VENV)/bin/python -m pytest tests/backends/test_onnx_gpu_package.py
 
+test-onnx-openvino: $(OPENVINO_VENV)/.onnx-openvino  ## onnxruntime's package for OpenVINO, on a processor
+	$(OPENVINO_VENV)/bin/python -m pytest tests/backends/test_onnx_openvino_package.py
+
 test-servers: $(SERVERS_VENV)/.servers $(TORCH_VENV)/.transformers  ## llama.cpp's server, MLServer, Triton, transformers serve
 	$(SERVERS_VENV)/bin/python -m pytest -m servers -k 'not transformers' tests/backends/test_contract.py tests/backends/test_triton.py tests/backends/test_llama_server.py
 	$(TORCH_VENV)/bin/python -m pytest -m servers -k transformers tests/backends/test_contract.py tests/backends/test_transformers_serve.py
@@ -65,7 +69,7 @@ bench: $(VENV)/.test $(VENV)/.loadgen  ## the driver beside MLPerf LoadGen, in p
 	$(BIN)/python benchmarks/driver.py
 
 clean:
-	rm -rf $(VENV) $(TORCH_VENV) $(GPU_VENV) $(SERVERS_VENV) $(PYTHONS:%=.venv-%) procure-report procure-reports .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(TORCH_VENV) $(GPU_VENV) $(OPENVINO_VENV) $(SERVERS_VENV) $(PYTHONS:%=.venv-%) procure-report procure-reports .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
@@ -77,7 +81,7 @@ $(VENV)/bin/python:
 	.venv-$*/bin/python -m pip install --quiet --no-deps --force-reinstall .
 	touch $@
 
-$(TORCH_VENV)/bin/python $(GPU_VENV)/bin/python:
+$(TORCH_VENV)/bin/python $(GPU_VENV)/bin/python $(OPENVINO_VENV)/bin/python:
 	$(PYTHON) -m venv $(@D)/..
 
 $(TORCH_VENV)/.torch: pyproject.toml | $(TORCH_VENV)/bin/python
@@ -91,6 +95,10 @@ $(TORCH_VENV)/.transformers: $(TORCH_VENV)/.torch
 
 $(GPU_VENV)/.onnx-gpu: pyproject.toml | $(GPU_VENV)/bin/python
 	$(GPU_VENV)/bin/python -m pip install --quiet --editable '.[onnx-gpu,gpu]'
+	touch $@
+
+$(OPENVINO_VENV)/.onnx-openvino: pyproject.toml | $(OPENVINO_VENV)/bin/python
+	$(OPENVINO_VENV)/bin/python -m pip install --quiet --editable '.[onnx-openvino]'
 	touch $@
 
 # With CUDA's own libraries, as pip brings them: nothing but the driver is taken from the machine.

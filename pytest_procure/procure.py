@@ -111,7 +111,7 @@ class Procure(Named):
         try:
             if on is not mine:  # the fixture has looked at its own
                 refuse_unfit(on.describe(), self._slice.inputs)
-            self._begin(on)
+            self._begin(on, chosen)
             if not own and self._references:
                 executions = runner.compared(self._marked, self._references)
                 execution = executions.pop(self._case.candidate.name)
@@ -170,7 +170,7 @@ class Procure(Named):
             return self._added(self._runner.execution(scenario, *launched), declared=False)
 
         sweep = Sweep(self._case, self._runner.short, self.scenario, judged, "rate")
-        self._begin(self._backend)
+        self._begin(self._backend, self.scenario)
         with self._runner.alone_on(self._backend.device), self._keeping(sweep, "search"):
             found = find(self._case, sweep, self.scenario, asked, confirmed)
         self._slice.check_unchanged()
@@ -195,7 +195,7 @@ class Procure(Named):
         loads, by = loads_of(rates, concurrency)
         length = duration(short, what="short")
         sweep = Sweep(self._case, self._runner.short, self.scenario, bars_of(bars, self._case.bars), by)
-        self._begin(self._backend)
+        self._begin(self._backend, self.scenario)
         with self._runner.alone_on(self._backend.device), self._keeping(sweep, "sweep"):
             for load in loads:
                 sweep.probe(load, length, "sweep")
@@ -259,13 +259,13 @@ class Procure(Named):
         result.sweep = sweep.record(found, sentence)
         result.probes = tuple(each for each in sweep.executions if each is not result.execution)
 
-    def _begin(self, on: Provisioned) -> None:
-        """See that somebody is there, then write the run into the ledger, where there is one.
+    def _begin(self, on: Provisioned, scenario: Scenario) -> None:
+        """See that somebody is there and may be asked, then write the run into the ledger, if there is one.
 
-        In this order: nothing is asked of an offer that nobody serves, so that is no run. Raises
-        `ProvisionError`.
+        In this order: an offer that nobody serves, or that turns its buyer away, is not measured, so that is
+        no run. Raises `ProvisionError`.
         """
-        self._runner.reach(on)
+        self._runner.reach(on, scenario)
         if self._hold is not None:
             self._case.policy = self._hold.begin(self._case.policy)
 

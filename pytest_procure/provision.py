@@ -10,7 +10,7 @@ from typing import Any
 
 from . import threads
 from .backends import Backend, LoadedBackend
-from .backends.protocol import Reachable
+from .backends.protocol import Admitting, Reachable
 from .errors import DeclarationError, ProcureError, ProvisionError
 from .isolation.declared import HERE, Isolation
 from .redaction import redacted
@@ -64,10 +64,12 @@ class Provisioned:
         """Whether several threads can be served side by side."""
         return self.loaded.releases_gil
 
-    def reach(self) -> None:
-        """See that it is there, where that can be seen. Raises `ProvisionError`."""
+    def reach(self, samples: Sequence[Any] = ()) -> None:
+        """See that it is there, and may be asked, where that can be seen. Raises `ProvisionError`."""
         if isinstance(self.loaded, Reachable):
             self.loaded.reach()
+        if samples and isinstance(self.loaded, Admitting):
+            self.loaded.admit(samples)
 
     def predict(self, inputs: Any) -> Sequence[Any]:
         """Answer a batch."""

@@ -6,6 +6,7 @@ first place (inputs, variables that are not known to change inference) needs no 
 
 from __future__ import annotations
 
+import base64
 import functools
 import getpass
 import json
@@ -52,10 +53,13 @@ _HOMES = re.compile(r"(/home|/Users|[A-Za-z]:\\Users)([/\\])[^/\\\s\"':]+")
 _GIVEN: set[str] = set()
 #: Keys that endpoints are asked with, however short: what a server says is quoted without them.
 _SENT: set[str] = set()
+#: Those of `_GIVEN` as they stand in what is written in base64, as HTTP Basic does it.
+_ENCODED: set[str] = set()
 _SHORTEST = 8
 _SHORT = 4
 #: Names of variables that hold keys.
 _KEYS = re.compile(r"(?i)key|token|secret|passw|credential")
+_URL_SAFE = str.maketrans("+/", "-_")
 #: Signs of a text that are looked at where a line of it is quoted; a key that begins there is found whole.
 _LOOKED_AT = 16 << 10
 #: What stands for another sign, or breaks a line: JSON's escapes (also within another's), and a URL's.
@@ -70,6 +74,21 @@ def keep_secret(name: str, value: str, *, surely: bool = False) -> None:
         _SENT.add(value)
     if len(value) >= _SHORTEST and (surely or _KEYS.search(name)):
         _GIVEN.update({value, json.dumps(value)[1:-1]})
+        _ENCODED.update(_in_base64(value) if len(value) >= _SHORTEST else ())
+
+
+def _in_base64(value: str) -> Iterator[str]:
+    """Give what of a text is the same in base64 whatever stands around it: at each of three places.
+
+    In both alphabets; the signs at its ends that hold bits of its neighbours are left out.
+    """
+    plain = value.encode("utf-8", "surrogateescape")
+    for before in range(3):
+        bits = 8 * (before + len(plain))
+        whole = base64.b64encode(bytes(before) + plain).decode("ascii")
+        core = whole[-(-8 * before // 6) : bits // 6]
+        yield core
+        yield core.translate(_URL_SAFE)
 
 
 def secrets_kept() -> int:
@@ -84,7 +103,7 @@ def kept_secrets() -> list[str]:
 
 def without_keys(text: str) -> str:
     """Take the keys out of a text that this session was given, and nothing else: for what was answered."""
-    for key in sorted(_GIVEN, key=len, reverse=True):
+    for key in sorted(_GIVEN | _ENCODED, key=len, reverse=True):
         text = text.replace(key, HIDDEN)
     return text
 
@@ -95,7 +114,7 @@ def quoted(text: str, most: int, *, also: Sequence[str] = (), shown: str = HIDDE
     Keys, and those in `also`, are taken out before it is cut: half a key is found by nobody. They are found
     too where they are written with escapes (JSON's, a URL's) or are broken over lines.
     """
-    secrets = _GIVEN | _SENT | {*also}
+    secrets = _GIVEN | _ENCODED | _SENT | {*also}
     seen = text[: _LOOKED_AT + _WIDEST * max(map(len, secrets), default=0)]
     plain = without(seen, secrets, shown, until=_LOOKED_AT)[: 8 * most]
     if not plain.isprintable():
@@ -105,7 +124,7 @@ def quoted(text: str, most: int, *, also: Sequence[str] = (), shown: str = HIDDE
 
 def later_part(text: str, *, also: Sequence[str] = (), shown: str = HIDDEN) -> str:
     """Give a text whose beginning is lost without keys, and without what may be the end of one."""
-    secrets = _GIVEN | _SENT | {*also}
+    secrets = _GIVEN | _ENCODED | _SENT | {*also}
     return without(text, secrets, shown)[max(map(len, secrets), default=0) :]
 
 
@@ -179,7 +198,7 @@ def _origins(text: str) -> tuple[list[int], list[int]]:
 
 def redacted(text: str) -> str:
     """Take secrets, the user's name in paths, and this host's name out of a text."""
-    text = without(text, _GIVEN, HIDDEN)
+    text = without(text, _GIVEN | _ENCODED, HIDDEN)
     for value, shown in _own():
         text = text.replace(value, shown)
     text = _HOMES.sub("~", text)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -37,6 +37,7 @@ from .redaction import redacted_data
 from .scenarios import Scenario
 from .stopping import staged
 from .telemetry.instruments import Instruments
+from .units import Quantity
 
 if TYPE_CHECKING:
     from .holds import Hold
@@ -73,18 +74,29 @@ class Runner:
         self._limits = limits
         self._journals = journals  # a journal for each run of the driver
         self._reached: list[Provisioned] = []  # somebody was there, so from then on it is their own doing
+        self._admitted: list[LoadedBackend] = []  # a question was let in, so it was asked rightly
         self._scores: dict[tuple[int, str], tuple[RequestLog, Scored]] = {}
 
     def alone_on(self, device: str) -> AbstractContextManager[None]:
         """Keep other processes of this user from measuring on the device."""
         return device_lock(device, timeout=_LOCK_SECONDS, waiting=self._waiting)
 
-    def reach(self, backend: Provisioned) -> None:
-        """See once, before anything is asked, that somebody is there. Raises `ProvisionError`."""
+    def reach(self, backend: Provisioned, scenario: Scenario) -> None:
+        """See once, before anything is measured, that somebody is there, and may be asked.
+
+        Raises `ProvisionError`.
+        """
         if backend not in self._reached:
             with self.alone_on(backend.device):
-                backend.reach()
+                backend.reach(self._questions(scenario))
             self._reached.append(backend)
+
+    def _questions(self, scenario: Scenario) -> Sequence[Any]:
+        """Give samples that may be asked before the run; none where the first of all answers is measured."""
+        warms_up = scenario.warmup.base if isinstance(scenario.warmup, Quantity) else scenario.warmup
+        last = len(self._slice) - 1
+        places = sorted({0, last // 2, last}) if warms_up and last >= 0 else ()
+        return [self._slice.take([place])[0] for place in places]
 
     def short(self, scenario: Scenario) -> Execution:
         """Make a short run, which is judged by nobody."""
@@ -146,7 +158,7 @@ class Runner:
             for device in sorted({backend.device for backend in backends.values()}):
                 loaded.enter_context(self.alone_on(device))
             for offer in references:
-                _reach_other(offer.candidate, backends[offer.candidate.name])
+                _reach_other(offer.candidate, backends[offer.candidate.name], self._questions(marked))
             scenarios = {each: served(candidates[each], marked) for each in candidates}
             runs = interleaved(backends, self._slice, scenarios, self._drive)
         for beside in sorted(set(backends) - {name}):
@@ -206,6 +218,7 @@ class Runner:
         finally:
             if self._progress is not None:
                 self._progress.done()
+        self._admitted.append(backend.loaded)
         run = hide_secrets(_with_readings(run, instruments))
         backend.hung = backend.hung or run.hung
         # Of what is no pipeline nobody here has timed a stage; it would be the candidate's own word.
@@ -223,7 +236,7 @@ class Runner:
         if isinstance(loaded, LoadedEndpoint):
             from .driver.endpoint.drive import drive as drive_endpoint  # noqa: PLC0415 - needs an extra
 
-            return partial(drive_endpoint, journal=journal)
+            return partial(drive_endpoint, journal=journal, unproven=loaded not in self._admitted)
         return partial(drive, journal=journal)
 
     def _scored(self, log: RequestLog, scorer: Scorer) -> Scored:
@@ -241,10 +254,10 @@ def usable(candidate: Candidate, backend: Provisioned) -> Provisioned:
     return backend
 
 
-def _reach_other(candidate: Candidate, backend: Provisioned) -> None:
+def _reach_other(candidate: Candidate, backend: Provisioned, samples: Sequence[Any]) -> None:
     """See that a candidate that others are compared with is there. Raises `ProvisionError` that names it."""
     try:
-        backend.reach()
+        backend.reach(samples)
     except ProvisionError as error:
         raise ProvisionError(f"candidate `{candidate.name}`: {error}") from None
 

@@ -1,5 +1,6 @@
 """Secrets, and who ran where, are in no record."""
 
+import base64
 import json
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from pytest_procure.redaction import (
     redacted,
     redacted_data,
     without_environment,
+    without_keys,
     without_secret_options,
 )
 
@@ -107,6 +109,34 @@ def test_the_value_of_an_option_that_is_named_like_a_secret_is_hidden(option, sh
     told = redacted_data({"command": ["serve", "m", *option]})
     assert told == {"command": ["serve", "m", *shown]}
     assert redacted_data(told) == told
+
+
+@pytest.mark.parametrize("before", ["", "u", "us", "user:"])
+@pytest.mark.parametrize("behind", ["", "!", "!?", ":more"])
+@pytest.mark.parametrize("encode", [base64.b64encode, base64.urlsafe_b64encode])
+def test_a_key_in_base64_is_taken_out_wherever_it_stands_in_what_is_encoded(before, behind, encode):
+    key = "Sesam\u00ff\u00fe>?/offne-dich-0123"
+    keep_secret("ACME_KEY", key)
+    said = encode(f"{before}{key}{behind}".encode()).decode()
+    for shown in (quoted(f"no: {said}", 200), redacted(f"no: {said}"), without_keys(f"no: {said}")):
+        inside = said[3 + len(before) * 2 : -4 - len(behind) * 2]
+        assert len(inside) > 15
+        assert inside not in shown
+        assert "[redacted]" in shown
+
+
+def test_a_key_in_base64_is_found_over_lines_and_with_escapes():
+    keep_secret("ACME_KEY", "\u00bf\u00bf\u00bf>>>???~~~open-sesame-open-sesame")
+    said = base64.b64encode("\u00bf\u00bf\u00bf>>>???~~~open-sesame-open-sesame".encode()).decode()
+    assert "/" in said
+    broken = f"{said[:10]}\n{said[10:20]}\r\n{said[20:]}"
+    for written in (broken, said.replace("/", "\\/"), said.replace("/", "%2F")):
+        assert said[12:18] not in quoted(written, 200)
+
+
+def test_words_that_are_short_are_not_looked_for_in_base64():
+    keep_secret("A_KEY", "abcd")
+    assert redacted("a YWJj d") == "a YWJj d"
 
 
 LONG = "K3y/" + "abcdefghij0123456789" * 3

@@ -8,9 +8,12 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import redirect_stdout
+from pathlib import Path
 from typing import Any
 
 from pytest_procure.errors import DeclarationError, ProvisionError, unknown
+
+from . import onnx_openvino as openvino
 
 Provider = str | tuple[str, Mapping[str, Any]]
 
@@ -47,10 +50,23 @@ def known(asked: Sequence[Provider], available: Sequence[str]) -> list[tuple[str
     for provider in asked:
         if name_of(provider) not in available:
             raise ProvisionError(
-                unknown("execution provider", name_of(provider), available)
-                + " (for CUDA: `pip install 'pytest-procure[onnx-gpu]'` in a fresh environment)"
+                unknown("execution provider", name_of(provider), available) + _package(name_of(provider))
             )
     return [(name_of(p), {} if isinstance(p, str) else dict(p[1])) for p in asked]
+
+
+def _package(name: str) -> str:
+    extra = "onnx-openvino" if name == openvino.OPENVINO else "onnx-gpu"
+    what = "OpenVINO" if name == openvino.OPENVINO else "CUDA and TensorRT"
+    return f" (for {what}: `pip install 'pytest-procure[{extra}]'` in a fresh environment)"
+
+
+def given(asked: Sequence[Provider], threads: int) -> dict[str, dict[str, Any]]:
+    """Give the options by provider, with the threads of those that do not take the session's."""
+    options = {name_of(p): {} if isinstance(p, str) else dict(p[1]) for p in asked}
+    if openvino.OPENVINO in options:
+        options[openvino.OPENVINO] = openvino.given(options[openvino.OPENVINO], threads)
+    return options
 
 
 def check(asked: Sequence[Provider]) -> None:
@@ -61,6 +77,8 @@ def check(asked: Sequence[Provider]) -> None:
         match provider:
             case (str(name), Mapping() as options):
                 captures = [option for option in options if option in _CAPTURE and _on(options[option])]
+                if name == openvino.OPENVINO:
+                    openvino.check(options)
             case _:
                 raise DeclarationError(
                     f"`providers=` holds {provider!r}; expected a name, or (name, options)"
@@ -106,16 +124,56 @@ def device_of(name: str, options: Mapping[str, Any]) -> str:
     if short in _CUDA | _ROCM:
         return f"{'cuda' if short in _CUDA else 'rocm'}:{options.get('device_id', '0')}"
     if short == "openvino":
-        where = str(options.get("device_type") or "CPU")
-        return "cpu" if where.upper().startswith("CPU") else f"openvino:{where.lower()}"
+        return "cpu" if openvino.on_processor(options) else f"openvino:{str(options['device_type']).lower()}"
     return "cpu" if short in _ON_PROCESSOR else short
 
 
-def lacking(onnxruntime: Any, names: Sequence[str]) -> str:
+def computed_in(used: Mapping[str, Mapping[str, Any]]) -> dict[str, float]:
+    """Precisions that providers compute in by their own options, whatever the weights are stored as."""
+    found = {
+        word: 1.0
+        for options in used.values()
+        for word in ("fp16", "bf16", "int8", "fp8")
+        if _on(options.get(f"trt_{word}_enable", "0"))
+    }
+    if word := openvino.precision_of(used[openvino.OPENVINO]) if openvino.OPENVINO in used else "":
+        found[word] = 1.0
+    return found
+
+
+def lacking(onnxruntime: Any, asked: Mapping[str, Mapping[str, Any]]) -> str:
     """Load NVIDIA's libraries from where pip puts them, which onnxruntime does only when asked to.
 
     Gives what cannot be found, in words; nothing where all is there, or no provider needs them.
     """
+    if openvino.OPENVINO in asked:
+        return openvino.lacking(asked[openvino.OPENVINO])
+    missing = _lacking_nvidia(onnxruntime, list(asked))
+    lost = _lacking_tensorrt(onnxruntime) if _TENSORRT in asked else ""
+    return "; and ".join(filter(None, [missing, lost]))
+
+
+def _lacking_tensorrt(onnxruntime: Any) -> str:
+    """Try the library of TensorRT that this onnxruntime was built for: its packages bring none."""
+    folder = Path(getattr(onnxruntime, "__file__", None) or "").parent / "capi"
+    try:
+        built = (folder / "libonnxruntime_providers_tensorrt.so").read_bytes()
+    except OSError:
+        return ""
+    wanted = re.search(rb"libnvinfer\.so\.\d+", built)
+    if wanted is None:
+        return ""
+    try:
+        ctypes.CDLL(wanted[0].decode())
+    except OSError:
+        return (
+            f"{wanted[0].decode()} cannot be loaded, which is TensorRT's own (install TensorRT, and put its "
+            "folder into LD_LIBRARY_PATH)"
+        )
+    return ""
+
+
+def _lacking_nvidia(onnxruntime: Any, names: Sequence[str]) -> str:
     if not any(name.removesuffix(_ENDING).lower() in _CUDA for name in names):
         return ""
     preload = getattr(onnxruntime, "preload_dlls", None)  # since 1.21

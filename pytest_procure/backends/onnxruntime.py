@@ -20,11 +20,14 @@ from pytest_procure.errors import DeclarationError, ProvisionError, unknown
 from .decode import Decode, decoder, decoder_name
 from .files import checked_digest, file_record, model_file, one_line
 from .onnx_files import external_files
+from .onnx_openvino import OPENVINO, threads_of
 from .onnx_providers import (
     CPU,
     Provider,
     check,
+    computed_in,
     device_of,
+    given,
     known,
     lacking,
     name_of,
@@ -131,8 +134,9 @@ class OnnxRuntime:
         checked_digest(file, self.sha256, str(self.path))
         beside = external_files(file, shown=str(self.path))
         precision = of_onnx(file, shown=str(self.path))
-        providers = known(self.providers, onnxruntime.get_available_providers())
-        lack = lacking(onnxruntime, [name for name, _ in providers])
+        known(self.providers, onnxruntime.get_available_providers())
+        providers = list(given(self.providers, self.threads).items())
+        lack = lacking(onnxruntime, dict(providers))
         try:
             session = onnxruntime.InferenceSession(
                 str(file),
@@ -206,8 +210,15 @@ class LoadedOnnxRuntime:
         """`cpu`, `cuda:0`, or the provider's name in small letters."""
         name, *_ = self._session.get_providers()
         # Some providers do not give back the options that they were given.
-        asked = {name_of(p): {} if isinstance(p, str) else dict(p[1]) for p in self._declared.providers}
-        return device_of(name, asked.get(name, {}) | self._session.get_provider_options().get(name, {}))
+        return device_of(name, self._options.get(name, {}))
+
+    @property
+    def _options(self) -> dict[str, dict[str, Any]]:
+        """The options of each provider that is used: as it tells them, else as it was given them."""
+        asked = given(self._declared.providers, self._declared.threads)
+        return {
+            name: asked.get(name, {}) | told for name, told in self._session.get_provider_options().items()
+        }
 
     def check(self, lack: str = "") -> None:
         """Refuse a session that does not run where it was asked to, or cannot be fed or read as declared.
@@ -315,6 +326,11 @@ class LoadedOnnxRuntime:
             "device": self.device,
             "providers": list(self._session.get_providers()),
             "provider_nodes": self._nodes(),
+            "provider_options": {
+                name: {key: str(value) for key, value in options.items()}
+                for name, options in given(declared.providers, declared.threads).items()
+                if options
+            },
             "keys": self._keys,
             "io_binding": declared.io_binding,
             "threads": declared.threads,
@@ -335,13 +351,16 @@ class LoadedOnnxRuntime:
 
     def _observed(self) -> dict[str, Any]:
         """What the session says of itself, and the model's weights of theirs, whatever was declared."""
-        options = self._session.get_session_options()
+        threads = self._session.get_session_options().intra_op_num_threads
+        used = self._options
+        if self._session.get_providers()[0] == OPENVINO:
+            threads = threads_of(used[OPENVINO])  # which does not look at the session's
         told = {
             "device": self.device,
             "providers": list(self._session.get_providers()),
             "nodes": self._nodes(),
-            "precision": self._weights | self._computed(),
-            "threads": options.intra_op_num_threads,
+            "precision": self._weights | computed_in(used),
+            "threads": threads,
             "sha256": self._files[0]["sha256"],
         }
         first = {node.shape[0] for node in self._inputs if node.shape}
@@ -352,15 +371,6 @@ class LoadedOnnxRuntime:
     def _notes(self) -> list[str]:
         """NVIDIA's providers round fp32 to TF32 unless they are told not to."""
         return tf32_notes(self._session.get_provider_options()) if "fp32" in self._weights else []
-
-    def _computed(self) -> dict[str, float]:
-        """Precisions that a provider computes in by its own options, whatever the weights are stored as."""
-        found: dict[str, float] = {}
-        for options in self._session.get_provider_options().values():
-            for word in ("fp16", "bf16", "int8", "fp8"):
-                if str(options.get(f"trt_{word}_enable", "0")).lower() in {"1", "true"}:
-                    found[word] = 1.0
-        return found
 
     def close(self) -> None:
         """Let go of the session and its memory."""

@@ -6,7 +6,7 @@ A *backend* is declared in a conftest and costs nothing: a frozen description. P
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
@@ -139,6 +139,15 @@ class Reachable(Protocol):
 
     def reach(self) -> None:
         """Raise `ProvisionError` where nobody is there to be asked: a server that is down, another's port."""
+        ...
+
+
+@runtime_checkable
+class Admitting(Protocol):
+    """A loaded backend of which it can be seen, before it is measured, whether it may be asked."""
+
+    def admit(self, samples: Iterable[Any]) -> None:
+        """Ask samples until one is let in. Raises `ProvisionError` where each is turned away: a wrong key."""
         ...
 
 

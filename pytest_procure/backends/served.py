@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, cast
@@ -24,7 +24,7 @@ from .endpoints.target import OPEN_PORT, Target, is_own
 from .files import file_record, model_file
 from .kept_program import said_by
 from .process import environment_of, secrets_of
-from .protocol import Backend, LoadedEndpoint, Reachable, Sending
+from .protocol import Admitting, Backend, LoadedEndpoint, Reachable, Sending
 from .server import Ready, Server
 from .server_log import ServerLog
 
@@ -187,6 +187,11 @@ class LoadedServed:
         """See that the server speaks what its URL says. One that has ended is started anew by a run."""
         if isinstance(self._endpoint, Reachable) and self._server.ending() is None:
             self._endpoint.reach()
+
+    def admit(self, samples: Iterable[Any]) -> None:
+        """See that one of these samples may be asked. Raises `ProvisionError` where each is turned away."""
+        if isinstance(self._endpoint, Admitting) and self._server.ending() is None:
+            self._endpoint.admit(samples)
 
     def begin(self) -> None:
         """Begin a run: start the server anew if it has ended. Raises `ProvisionError` where that fails."""

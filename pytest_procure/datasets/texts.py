@@ -25,13 +25,25 @@ _CLAUSE_END = re.compile(
     r"(?:(?<=[^\W\d])[.,;:!?\u2026\u3002\uff0c\uff01\uff1f\u3001]+|(?<=\d)[.,;:]+)(?=\s|$)"
 )
 
+#: What prose sets between words and nobody speaks, unless it belongs to a number: `-5`, `.5`, `3.5`, `10:30`.
+_UNSPOKEN = re.compile(
+    r"""[!"'(),.:;?\[\]`{}"""
+    r"\u00a1\u00ab\u00bb\u00bf\u060c\u061b\u061f\u0964\u0965\u2018-\u201f\u2026\u2039\u203a\u3001\u3002"
+    r"\u300a-\u300f\uff01\uff08\uff09\uff0c\uff0e\uff1a\uff1b\uff1f-]"
+    r"(?<!(?<=\d).(?=\d))(?<!-(?=[^\w\s]?\d))(?<!\.(?=\d))"
+)
+_MINUS = "\u2212"
+_APART = re.compile(r"(?<!\S)-\s+(?=\d)")
+_DASHES = re.compile("[\u2010-\u2015]")
+
 Normalise = Callable[[str], str]
 
 
 def folded(text: str) -> str:
     """Case folded, canonical Unicode (NFC), single spaces, without a full stop at its end.
 
-    Signs, digits, operators, accents and articles stay: texts that mean something else stay different.
+    Signs, digits, operators, accents and articles stay: texts that mean something else stay different. The
+    minus sign and the hyphen that is typed for it are one.
     """
     kept = " ".join(_cased(text).split())
     return kept.removesuffix(".").rstrip() or kept
@@ -117,8 +129,7 @@ def _best(
 def word_error_rate(outputs: Sequence[Any], references: Sequence[Any]) -> float:
     """Word error rate of all: substitutions, deletions and insertions over the references' words.
 
-    Texts are compared in lower case without punctuation; it may exceed 1. Raises `DataError` for references
-    without a word.
+    Words are those of `plain_words`; it may exceed 1. Raises `DataError` for references without a word.
     """
     errors = words = 0
     for output, reference in zip(outputs, references, strict=True):
@@ -141,8 +152,14 @@ def chrf(outputs: Sequence[Any], references: Sequence[Any]) -> float:
 
 
 def plain_words(text: str) -> list[str]:
-    """Words in lower case, NFKC, without punctuation; articles stay."""
-    return unicodedata.normalize("NFKC", text).lower().translate(_PUNCTUATION).split()
+    """Words, case folded and in NFC, without the punctuation of prose; articles stay.
+
+    What makes another number stays, a sign before digits and what stands between two of them, and so does
+    every symbol: `-5` is not `5`, `3.5` not `35`, `C++` not `C`. `covid-19` is one word, and so is
+    `wellknown` for `well-known`.
+    """
+    plain = _DASHES.sub("-", _APART.sub("-", _cased(text)))
+    return _UNSPOKEN.sub("", plain).split()
 
 
 def references_of(reference: Any) -> list[str]:
@@ -185,6 +202,7 @@ def _lcs_f1(said: list[str], expected: list[str]) -> float:
 
 
 def _cased(text: str) -> str:
+    text = text.replace(_MINUS, "-")
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold())
 
 

@@ -62,11 +62,15 @@ class Journal:
             mapped = np.memmap(self.path, "<i8", "r+", _HEAD)
             mapped.flush()
         except OSError as error:
-            with suppress(OSError):
-                self.path.unlink(missing_ok=True)  # half a journal would be told as a run that was under way
-                self.path.parent.rmdir()  # where nothing else is in it: no pack has an empty folder
+            self.forget()  # half a journal would be told as a run that was under way
             raise unwritten(f"the journal {self.path.name}", error, self.path.parent) from error
         return mapped
+
+    def forget(self) -> None:
+        """Remove the file, and its folder where nothing else is in it: no pack has an empty one."""
+        with suppress(OSError):
+            self.path.unlink(missing_ok=True)
+            self.path.parent.rmdir()
 
 
 @dataclass(frozen=True, slots=True)

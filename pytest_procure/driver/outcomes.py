@@ -183,7 +183,7 @@ def _answer(rows: _Rows, query: int, offset: int, outputs: list[Any]) -> None:
             _pass_stages(rows, place, output)
             if output.error:
                 status, fault = Status.ERROR, printable(_text(output.error))
-        fault = fault or _fault(plain)
+        fault = fault or fault_of(plain)
         if fault:
             rows.status[query] = status
             rows.errors[query] = fault
@@ -247,7 +247,7 @@ def answer_at(outputs: list[Any], failures: Mapping[int, str], number: int, plac
     output = returned[place]
     if isinstance(output, Answer):
         output = None if output.error else output.output
-    return None if _fault(output) else output
+    return None if fault_of(output) else output
 
 
 def _is_sound(returned: Any, expected: int) -> bool:
@@ -277,7 +277,7 @@ def _outputs(returned: Any, expected: int) -> tuple[list[Any], str]:
     return outputs, ""
 
 
-def _fault(output: Any) -> str:
+def fault_of(output: Any) -> str:
     """Say why an output is no answer: there is none, or a float or an array that is not finite.
 
     Text without a sign is none either, as it is none where an endpoint sends it.

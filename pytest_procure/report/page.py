@@ -36,6 +36,7 @@ from .sweeps import sweeps
 from .timelines import arrivals, over_time
 from .tornado import tornado
 from .tradeoff import tradeoff
+from .unlike import unlike
 from .visible import shorten
 
 T = TypeVar("T")
@@ -141,6 +142,7 @@ class Page:
     scenarios: list[str]  # that were run, as sentences
     caveats: dict[str, list[str]]  # what the data do not show, as their owner says -> datasets
     events: list[Events]
+    unlike: dict[str, list[str]]  # candidate -> where it is not what it declares
     logs: int  # files of request logs
 
     def result(self, requirement: Requirement, candidate: str) -> ResultRecord | None:
@@ -179,6 +181,7 @@ def page_of(record: Record) -> Page:
         ),
         caveats=_caveats(record),
         events=events(record),
+        unlike={each["name"]: unlike(record, each) for each in record["candidates"]},
         logs=sum(bool(run.get("log")) for _, result in _results(record) for run in result["runs"]),
     )
 

@@ -64,7 +64,9 @@ def test_outputs_are_decoded(url):
 
 
 def test_texts_go_both_ways(url):
-    assert asked(url, ["grüß dich", ""], model="upper") == ["GRÜSS DICH", ""]
+    assert asked(url, ["grüß dich", " "], model="upper") == ["GRÜSS DICH", " "]
+    with pytest.raises(RuntimeError, match="the output is an empty text"):
+        asked(url, [""], model="upper")
 
 
 def test_several_inputs_are_keys_of_a_sample_and_several_outputs_a_mapping(url):
@@ -206,6 +208,15 @@ def test_an_error_and_an_empty_output_in_a_good_answer_are_failures():
     assert (reading.failure, reading.text) == (Failure.STREAM_ERROR, "the answer is an error: out of memory")
     empty = json.dumps({"outputs": [out(shape=[0], data=[])]}).encode()
     assert readers.whole("kserve", empty).failure is Failure.EMPTY
+
+
+@pytest.mark.parametrize(
+    ("data", "failure"),
+    [(["", ""], Failure.EMPTY), (["", "a"], Failure.NONE), ([None, "a"], Failure.BODY)],
+)
+def test_texts_without_a_sign_are_no_answer(data, failure):
+    answer = {"outputs": [out(datatype="BYTES", data=data)]}
+    assert readers.whole("kserve", json.dumps(answer).encode()).failure is failure
 
 
 def test_names_that_are_no_ascii_do_not_move_the_bytes_behind_them():

@@ -7,7 +7,14 @@ import tiny_onnx as tiny
 from contract import keeps_the_contract, refuses
 
 from pytest_procure.backends import OnnxRuntime
-from pytest_procure.backends.onnx_providers import device_of, lacking, refuse_variables, tf32_notes
+from pytest_procure.backends.onnx_providers import (
+    computed_in,
+    device_of,
+    given,
+    lacking,
+    refuse_variables,
+    tf32_notes,
+)
 from pytest_procure.errors import DeclarationError
 
 pytest.importorskip("onnxruntime")
@@ -261,6 +268,8 @@ def test_a_bound_sessions_failure_is_one_line(base):
 
 # Providers
 
+CUDA, TENSORRT = "CUDAExecutionProvider", "TensorrtExecutionProvider"
+
 
 @pytest.mark.parametrize(
     ("name", "options", "device"),
@@ -292,10 +301,10 @@ class Package:
 
 def test_a_library_that_cuda_lacks_is_named_with_the_command_that_brings_it(capfd):
     said = "Failed to load libcublasLt.so.13: cannot open shared object file\nPlease follow the guide"
-    told = lacking(Package(said), ["CUDAExecutionProvider", "CPUExecutionProvider"])
+    told = lacking(Package(said), {"CUDAExecutionProvider": {}, "CPUExecutionProvider": {}})
     assert told.startswith("libcublasLt.so.13 cannot be loaded (`pip install 'onnxruntime-gpu[cuda,cudnn]'`")
     assert capfd.readouterr().out == ""
-    assert lacking(Package(said), ["CPUExecutionProvider", "OpenVINOExecutionProvider"]) == ""
+    assert lacking(Package(said), {"CPUExecutionProvider": {}, "OpenVINOExecutionProvider": {}}) == ""
 
 
 def test_a_missing_driver_is_told(monkeypatch):
@@ -303,18 +312,68 @@ def test_a_missing_driver_is_told(monkeypatch):
         raise OSError(name)
 
     monkeypatch.setattr("ctypes.CDLL", absent)
-    assert lacking(Package(""), ["TensorrtExecutionProvider"]) == (
-        "there is no NVIDIA driver (libcuda.so.1) here"
+    assert lacking(Package(""), {CUDA: {}}) == "there is no NVIDIA driver (libcuda.so.1) here"
+
+
+def test_tensorrts_own_library_is_named_beside_what_else_is_missing(tmp_path):
+    folder = tmp_path / "onnxruntime" / "capi"
+    folder.mkdir(parents=True)
+    (folder / "libonnxruntime_providers_tensorrt.so").write_bytes(
+        b"\x7fELF\0libnvinfer.so.99\0libcudart.so\0"
     )
+    package = Package("Failed to load libcublas.so.13: no such file")
+    package.__file__ = str(folder.parent / "__init__.py")
+    told = lacking(package, {TENSORRT: {}, CUDA: {}})
+    assert told.startswith("libcublas.so.13 cannot be loaded (")
+    assert "; and libnvinfer.so.99 cannot be loaded, which is TensorRT's own (install TensorRT," in told
+    assert "libnvinfer" not in lacking(package, {CUDA: {}})
+
+
+OPENVINO = "OpenVINOExecutionProvider"
+
+
+@pytest.mark.parametrize("device", ["AUTO", "AUTO:GPU,CPU", "HETERO:GPU,CPU", "multi:CPU"])
+def test_a_device_that_openvino_would_choose_by_itself_is_refused(device):
+    with pytest.raises(DeclarationError, match=f"`device_type='{device}'` lets OpenVINO choose .* name one"):
+        OnnxRuntime("m.onnx", providers=[(OPENVINO, {"device_type": device})])
+
+
+def test_a_configuration_of_openvino_that_is_no_json_is_refused():
+    with pytest.raises(DeclarationError, match=r"`load_config` of OpenVINO.* is no JSON object"):
+        OnnxRuntime("m.onnx", providers=[(OPENVINO, {"load_config": "settings.json"})])
+
+
+@pytest.mark.parametrize(
+    ("options", "found"),
+    [
+        ({}, {}),
+        ({"precision": "ACCURACY"}, {}),
+        ({"device_type": "GPU"}, {"fp16": 1.0}),
+        ({"device_type": "GPU.0", "precision": "FP32"}, {}),
+        ({"device_type": "NPU"}, {"fp16": 1.0}),
+        ({"device_type": "GPU_FP16"}, {"fp16": 1.0}),
+        ({"load_config": '{"CPU": {"INFERENCE_PRECISION_HINT": "bf16"}}'}, {"bf16": 1.0}),
+        ({"load_config": '{"GPU": {"INFERENCE_PRECISION_HINT": "f16"}}'}, {}),
+    ],
+)
+def test_what_openvino_computes_in_by_its_options_counts_whatever_the_weights_are(options, found):
+    assert computed_in({OPENVINO: options, "CPUExecutionProvider": {}}) == found
+
+
+def test_openvino_is_given_the_declared_threads_where_its_options_say_nothing_of_them():
+    def threads(options):
+        return given([(OPENVINO, options)], 3)[OPENVINO].get("num_of_threads")
+
+    assert threads({}) == "3"
+    assert threads({"num_of_threads": "5"}) == "5"
+    assert threads({"device_type": "GPU"}) is None
+    assert threads({"load_config": '{"CPU": {"INFERENCE_NUM_THREADS": "2"}}'}) is None
 
 
 def test_a_model_that_is_not_the_one_declared_is_refused(base):
     digest = OnnxRuntime("models/rows.onnx").load(base).describe()["files"][0]["sha256"]
     assert OnnxRuntime("models/rows.onnx", sha256=digest.upper()).load(base)
     refuses(OnnxRuntime("models/rows.onnx", sha256="0" * 64), base, "has SHA-256", "another file")
-
-
-CUDA, TENSORRT = "CUDAExecutionProvider", "TensorrtExecutionProvider"
 
 
 @pytest.mark.parametrize(

@@ -47,6 +47,35 @@ def test_texts_that_mean_something_else_are_different(one, other):
     assert rouge_l(one, other) < 1
 
 
+#: Texts that the word error rate takes for one: it hears no exclamation mark.
+HEARD_ALIKE = {("5!", "5"), ("!", "?")}
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        *(each for each in DIFFERENT if each not in HEARD_ALIKE),
+        ("\u22125", "5"), ("\u20135", "5"), ("- 5", "5"), ("-$5", "$5"), ("-.5", ".5"), ("5%", "5"),
+        ("1939-1945", "19391945"), ("+5", "5"), ("C#", "C"), ("a/b", "ab"), ("2*3", "23"),
+    ],
+)  # fmt: skip
+def test_words_of_another_meaning_are_errors(one, other):
+    assert word_error_rate([f"x {other}"], [f"x {one}"]) > 0
+    assert word_error_rate([f"x {one}"], [f"x {other}"]) > 0
+
+
+def test_the_minus_sign_and_the_hyphen_that_is_typed_for_it_are_one():
+    for score in (exact_match(), token_f1, rouge_l):
+        assert score("\u22125", "-5") == score("-5", "\u22125") == 1
+        assert score("\u22125", "5") < 1
+    assert word_error_rate(["\u22125 \u20136", "- 5"], ["-5 -6", "-5"]) == 0
+
+
+def test_the_word_error_rate_hears_no_punctuation_of_prose():
+    said = ["\u00abYes,\u00bb she said \u2014 (it\u2019s 5.)", "well-known, isn't it?", "\u4f60\u597d\u3002"]
+    assert word_error_rate(said, ["yes she said its 5", "wellknown isnt it", "\u4f60\u597d"]) == 0
+
+
 def test_what_ends_a_clause_costs_no_score():
     assert token_f1("Yes, it is!", "yes it is") == rouge_l("Yes, it is!", "yes it is") == 1.0
 

@@ -1,14 +1,19 @@
 """Endpoints that misbehave: every request ends, counted, with its reason; nothing hangs or is hidden."""
 
+import json
 import socket
+from pathlib import Path
 
 import numpy as np
 import pytest
+from mock_process import Texts
 
-from pytest_procure import OpenAIEndpoint
+from pytest_procure import HttpJson, OpenAIEndpoint
 from pytest_procure.backends.endpoints.failure import Failure
+from pytest_procure.driver.endpoint.drive import drive
 from pytest_procure.driver.endpoint.retry import pause_ns
 from pytest_procure.driver.log import Status
+from pytest_procure.scenarios import Scenario
 
 SECOND = 1_000_000_000
 
@@ -50,6 +55,38 @@ def test_a_fault_of_one_request_in_five_is_counted_with_its_reason(mock, behavio
     assert log.ok.sum() == 16
     assert len(log.errors) == 4
     assert all(said in reason for reason in reasons(log)), reasons(log)
+
+
+def json_answer(body):
+    def serve(connection):
+        while connection.recv(1 << 16):
+            head = f"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+            connection.sendall(head.encode() + body)
+
+    return serve
+
+
+@pytest.mark.parametrize("body", [b'{"label": ""}', b'{"label": null}'])
+def test_an_empty_text_is_a_failed_request_of_any_json_endpoint(serving, body):
+    endpoint = HttpJson(serving(json_answer(body)), output=("label",)).load(Path())
+    log = drive(endpoint, Texts(3), Scenario.declare("single_stream", count=3, warmup=0)).log
+    assert (log.status == Status.EMPTY).all()
+    assert not log.ok.any()
+
+
+def test_what_decoding_gives_that_is_no_answer_is_a_failed_request(serving):
+    endpoint = HttpJson(serving(json_answer(b'{"label": "a"}'))).load(Path())
+    endpoint.output = lambda data: {"a": float("nan")}[json.loads(data)["label"]]
+    log = drive(endpoint, Texts(3), Scenario.declare("single_stream", count=3, warmup=0)).log
+    assert (log.status == Status.EMPTY).all()
+    assert reasons(log) == ["answered with nan"]
+
+
+def test_an_answer_that_only_reasons_says_nothing(mock):
+    mock.behave(tokens=4, reasoning=4)
+    log = mock.run(qps=100, count=3).log
+    assert (log.status == Status.EMPTY).all(), reasons(log)
+    assert reasons(log) == ["answered with nothing: the output is an empty text"]
 
 
 def test_a_stream_without_a_finish_reason_is_not_good(mock):

@@ -247,3 +247,5 @@ def test_the_way_to_an_output_goes_by_names_and_places():
     assert select_json(body, ("labels",)).failure is Failure.BODY
     assert select_json(b'{"x": null}', ("x",)).failure is Failure.EMPTY
     assert select_json(b'{"x": NaN}', ("x",)).failure is Failure.EMPTY
+    assert select_json(b'{"x": ""}', ("x",)).failure is Failure.EMPTY
+    assert select_json(b'{"x": {"y": ""}}', ("x",)).failure is Failure.NONE

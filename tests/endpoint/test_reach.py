@@ -9,6 +9,7 @@ import pytest
 import trustme
 
 from pytest_procure import HttpJson, OpenAIEndpoint, Pipeline
+from pytest_procure.backends.endpoints import admission
 from pytest_procure.backends.endpoints import reach as reaching
 from pytest_procure.errors import ProvisionError
 
@@ -207,3 +208,54 @@ def test_a_stage_of_a_pipeline_that_is_down_is_named():
         ProvisionError, match=r"stage `generate`: http://127\.0\.0\.1:\d+/: connection refused"
     ):
         loaded.reach()
+
+
+ELSEWHERE = b"HTTP/1.1 307 Moved\r\nLocation: https://there/v1\r\nContent-Length: 0\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        (
+            ANSWER % b"401 No",
+            "turned away with HTTP 401; mend the key in the variable `MOCK_KEY`, and run again",
+        ),
+        (ANSWER % b"404 No", "turned away with HTTP 404; mend the path of the candidate's URL, or the name"),
+        (ELSEWHERE, "with HTTP 307: it is at https://there/v1; redirects are not followed"),
+    ],
+)
+def test_questions_that_are_all_turned_away_are_told_with_what_would_mend_it(
+    serving, monkeypatch, answer, told
+):
+    monkeypatch.setenv("MOCK_KEY", "sk-0123456789")
+    with pytest.raises(ProvisionError) as refused:
+        HttpJson(serving(says(answer)), key_env="MOCK_KEY").load(None).admit(["a", "b"])
+    assert told in str(refused.value)
+    assert "sk-" not in str(refused.value)
+
+
+@pytest.mark.parametrize("status", [b"200 OK", b"400 Bad", b"429 Later", b"500 Broken"])
+def test_who_is_answered_anything_else_is_let_in_and_nobody_else_is_asked(serving, status):
+    asked = []
+
+    def one(connection):
+        asked.append(connection.recv(1 << 16))
+        connection.sendall(b"HTTP/1.1 %s\r\nContent-Length: 1000000\r\n\r\n" % status)  # which never come
+
+    HttpJson(serving(one)).load(None).admit(["a", "b"])
+    assert len(asked) == 1
+
+
+def test_one_question_that_is_let_in_is_enough(serving):
+    answers = [ANSWER % b"403 Not this one", ANSWER % b"200 OK"]
+
+    def one(connection):
+        says(answers.pop(0))(connection)
+
+    HttpJson(serving(one)).load(None).admit(["a", "b"])
+    assert not answers
+
+
+def test_an_answer_that_takes_its_time_is_no_refusal(serving, monkeypatch):
+    monkeypatch.setattr(admission, "PATIENCE_S", 0.2)
+    HttpJson(serving(lambda connection: connection.recv(1 << 16) and time.sleep(1))).load(None).admit(["a"])

@@ -1,5 +1,6 @@
 """A buyer's suite that asks an endpoint: bars on streams, and what is written down of it."""
 
+import base64
 import json
 import os
 import re
@@ -240,6 +241,19 @@ def test_asserts_on_token_times_carry_their_units(suite, serve):
     assert ended.outcomes.get("passed") == 1, ended.text
 
 
+def test_a_key_that_is_answered_in_base64_is_in_no_file(suite, serve):
+    said = base64.b64encode(f"user:{KEY}".encode()).decode()
+    ended = ask(suite, serve(f"text=you-are-{said}-indeed"), '"accuracy", at_least=0.9')
+    assert ended.outcomes.get("failed") == 1, ended.text
+    (result,) = ended.results.values()
+    assert "you-are-" in json.dumps(result["runs"][0]["gallery"])
+    for path in suite.path.rglob("*"):
+        assert path.suffix == ".pyc" or not path.is_file() or said[8:-4].encode() not in path.read_bytes(), (
+            path
+        )
+    assert said[8:-4] not in ended.text
+
+
 def test_without_its_key_an_endpoint_is_not_tested_and_the_variable_is_named(suite, serve, monkeypatch):
     port = serve()
     monkeypatch.delenv("MOCK_KEY")
@@ -354,6 +368,8 @@ def test_answers_of_another_model_than_was_asked_for_are_told_and_change_no_verd
     assert "model: declared `mock`, observed answers of `other`" in result["runs"][0]["notes"]
     page = (ended.folder / "report.html").read_text("utf-8")
     assert "The candidate: model: declared `mock`, observed answers of `other`" in page
+    first, _, _ = page.partition("</header>")
+    assert "Not as declared:</b> model: declared `mock`, observed answers of `other`." in first
 
 
 def test_answers_of_a_dated_model_are_disclosed_and_no_deviation(suite, serve):

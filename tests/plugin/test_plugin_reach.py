@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from sealed_suite import INI, ledger, seal
 
+from pytest_procure.verify import verify
+
 MOCK = Path(__file__).parents[2] / "benchmarks" / "mock_endpoint.py"
 
 CONFTEST = """
@@ -96,7 +98,7 @@ def test_an_endpoint_that_goes_down_after_it_was_there_has_failed(suite, port, s
     ended = ask(suite, "answers", warmup=warmup)
     (result,) = ended.results.values()
     assert result["verdict"] == "reject"
-    assert result["runs"][0]["ok"] == 30 - warmup
+    assert result["runs"][0]["ok"] == 30 - warmup - (warmup > 0)  # one was asked before, whether it may be
     assert "Connection refused" in str(result["runs"][0]["error_texts"])
 
 
@@ -134,6 +136,54 @@ def test_nothing_was_asked_so_that_it_is_no_run_of_a_sealed_suite(suite, port, s
     up = suite.run("--procure-report")
     (result,) = up.results.values()
     assert (result["verdict"], result["series"]["run"], result["series"]["aborted"]) == ("accept", 1, 0)
+
+
+@pytest.mark.parametrize("warmup", [0, 5])
+@pytest.mark.parametrize(
+    ("path", "status", "told"),
+    [
+        ("/v1", 401, "turned away with HTTP 401: the mock refuses; name the variable"),
+        ("/v1/v1", 404, "turned away with HTTP 404: the mock refuses; the path says `/v1` twice: mend"),
+        ("/v2", 404, "turned away with HTTP 404: the mock refuses; mend the path of the candidate's URL, or"),
+    ],
+)
+def test_an_endpoint_that_turns_every_question_away_was_not_tested(  # noqa: PLR0917 - a table
+    suite, port, serve, warmup, path, status, told
+):
+    serve("error_every=1", f"error_status={status}")
+    suite.conftest(CONFTEST.format(urls={"hosted": f"http://127.0.0.1:{port}{path}"}))
+    ended = ask(suite, "answers", scenario='"server", qps=100, count=100', warmup=warmup)
+    assert ended.status == 1
+    (result,) = ended.results.values()
+    assert (result["verdict"], result["findings"], result["runs"]) == ("not tested", [], [])
+    assert told in ended.words
+    assert verify(suite.path / "procure-report").holds
+    assert (
+        "every question is turned away with HTTP 40"
+        in (suite.path / "procure-report/report.html").read_text()
+    )
+
+
+def test_turned_away_before_the_run_it_is_no_run_of_a_sealed_suite(suite, port, serve):
+    suite.write("pytest.ini", INI)
+    offer(suite, port)
+    suite.tests(TEST.format(scenario=ONCE, name="answers", warmup=5))
+    seal(suite)
+    serve("error_every=1", "error_status=403")
+    away = suite.run("--procure-report")
+    assert away.verdicts == {"test_answers[hosted]": "not tested"}
+    assert not (suite.path / "procure-ledger.jsonl").exists() or not [
+        entry for entry in ledger(suite) if entry.get("kind") == "begin"
+    ]
+
+
+def test_an_endpoint_that_turns_some_away_is_measured(suite, port, serve):
+    serve("error_every=2", "error_status=403")
+    offer(suite, port)
+    ended = ask(suite, "answers", warmup=5)
+    (result,) = ended.results.values()
+    assert result["verdict"] == "reject"
+    assert result["runs"][0]["failures"] == {"error": 50}
 
 
 def test_a_candidate_that_others_are_compared_with_is_named_where_it_is_down(suite, port, serve):

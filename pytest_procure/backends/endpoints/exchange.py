@@ -8,6 +8,7 @@ from __future__ import annotations
 import http.client
 import io
 import socket
+from collections.abc import Callable
 from dataclasses import dataclass
 from email.message import Message
 from time import monotonic
@@ -25,8 +26,18 @@ class Exchanged:
     data: bytes
 
 
-def exchange(target: Target, path: str, body: bytes | None = None, *, limit: float, most: int) -> Exchanged:
+def exchange(  # noqa: PLR0913 - what is asked, and what is read of the answer
+    target: Target,
+    path: str,
+    body: bytes | None = None,
+    *,
+    limit: float,
+    most: int,
+    only: Callable[[int], bool] = lambda status: True,  # noqa: ARG005 - of every status
+) -> Exchanged:
     """Ask with a body, or for what is there, and read up to `most` + 1 bytes. `limit` is in seconds.
+
+    `only`: of which statuses anything is read behind the head.
 
     Raises `TimeoutError` at the limit, any other `OSError`, and `HTTPException`.
     """
@@ -43,7 +54,8 @@ def exchange(target: Target, path: str, body: bytes | None = None, *, limit: flo
         connection.sock.settimeout(_left(until))
         connection.request("GET" if body is None else "POST", path, body, fields_of(target))
         with connection.getresponse() as answer:
-            return Exchanged(answer.status, answer.headers, answer.read(most + 1))
+            data = answer.read(most + 1) if only(answer.status) else b""
+            return Exchanged(answer.status, answer.headers, data)
     finally:
         connection.close()
 

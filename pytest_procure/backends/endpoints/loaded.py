@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import http.client
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from pytest_procure.backends.protocol import Answer, Sending
 from pytest_procure.errors import DeclarationError
 
 from . import readers, sse
+from .admission import admit
 from .exchange import exchange
 from .failure import Failure
 from .openai_answers import said
@@ -59,6 +60,10 @@ class LoadedHttp:
     def reach(self) -> None:
         """See that a server is there. Raises `ProvisionError` with what was found instead."""
         reach(self.target)
+
+    def admit(self, samples: Iterable[Any]) -> None:
+        """See that one of these samples may be asked. Raises `ProvisionError` where each is turned away."""
+        admit(self.target, map(self.body, samples))
 
     def predict(self, inputs: Any) -> Sequence[Any]:
         """Ask one sample after the other, each once and for 60 s at most.

@@ -99,6 +99,8 @@ def select_json(body: bytes, select: Sequence[str | int]) -> Reading:
             return reading
     if found is None:
         reading.fail(Failure.EMPTY, "the output is null")
+    elif found == "":  # as for every backend
+        reading.fail(Failure.EMPTY, "the output is an empty text")
     try:
         reading.output = json.dumps(found, allow_nan=False).encode()
     except (ValueError, RecursionError):

@@ -67,6 +67,8 @@ def read_inference(body: bytes, wanted: Sequence[str | int]) -> Reading:
     kept = {str(name): found[str(name)] for name in (wanted or found)}
     if not kept or any(0 in shape for _, shape, _ in kept.values()):
         reading.fail(Failure.EMPTY, "the outputs are empty")
+    elif not any(datatype != TEXT or any(texts(raw)) for datatype, _, raw in kept.values()):
+        reading.fail(Failure.EMPTY, "the output is an empty text")
     head = [[name, datatype, shape] for name, (datatype, shape, _) in kept.items()]
     reading.output = json.dumps(head).encode() + b"\n" + b"".join(raw for _, _, raw in kept.values())
     return reading
@@ -153,6 +155,8 @@ def _raw(name: str, datatype: str, shape: list[int], data: Any) -> bytes:
         raise _Amiss(f"output `{name}` has {len(flat):,} values, and the shape {line(repr(shape))}")
     try:
         if datatype == TEXT:
+            if None in flat:
+                raise TypeError  # noqa: TRY301 - told like any other
             return packed_texts([str(value).encode("utf-8", "replace") for value in flat])
         return struct.pack(f"<{len(flat)}{CODES[datatype]}", *flat)
     except (struct.error, OverflowError, TypeError):

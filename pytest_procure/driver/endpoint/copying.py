@@ -29,13 +29,13 @@ class Copy:
         self._origin = memory[:1]
         self._started, self._completed = memory[1 : 1 + queries], memory[1 + queries : 1 + 2 * queries]
         self._schedule = memory[-queries:]
-        self._path = journal.path
+        self._journal = journal
         self._plan = plan
         self._first = 0  # all queries before it are copied as they ended
 
     def forget(self) -> None:
         """Remove the file: the run never began."""
-        self._path.unlink(missing_ok=True)
+        self._journal.forget()
 
     def begin(self, origin: int) -> None:
         """Note the first scheduled time."""

@@ -7,6 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
+from pytest_procure.backends.endpoints.admission import REFUSING, turned_away
 from pytest_procure.backends.endpoints.target import refuse_proxy
 from pytest_procure.backends.protocol import LoadedEndpoint
 from pytest_procure.driver.audit import Worked
@@ -86,6 +89,7 @@ def drive(  # noqa: PLR0913 - who is driven, over what, and who looks on
     probes: Sequence[Probe] = (),
     limits: Limits = Limits(),  # noqa: B008 - frozen
     journal: Journal | None = None,
+    unproven: bool = False,
 ) -> Run:
     """Run `scenario` against an endpoint over the samples of `source`, and log every request.
 
@@ -94,15 +98,19 @@ def drive(  # noqa: PLR0913 - who is driven, over what, and who looks on
 
     `progress(begun, total)` is called a few times a second; the total is 0 where the duration decides.
     `probes` are started and stopped with the measured window; `limits` are what the audit calls a fault. A
-    `journal` is brought up to date twice a second.
+    `journal` is brought up to date twice a second. Where it is `unproven` that questions are let in, a run of
+    which each was turned away is none.
 
     Raises `DeclarationError` for a scenario that this endpoint cannot be asked, `DataError` when the slice is
     empty or a sample makes no request, `EvidenceError` for a journal that cannot be written, and
-    `ProvisionError` when the load processes cannot begin. What the endpoint does wrong is logged.
+    `ProvisionError` when the load processes cannot begin, and where all is turned away. What the endpoint
+    does wrong is logged.
     """
     with Interrupts() as interrupts:
         interrupts.arm()
         run = _drive(backend, source, scenario, interrupts, progress, probes, limits, journal)
+        if unproven:
+            _refuse_turned_away(backend, run, journal)
     return run.marked(interrupts)
 
 
@@ -139,6 +147,17 @@ def _drive(  # noqa: PLR0913, PLR0917 - as above
             crew.close()
     finally:
         plan.close()
+
+
+def _refuse_turned_away(backend: LoadedEndpoint, run: Run, journal: Journal | None) -> None:
+    """Raise `ProvisionError` for a run of which every request was: it says how it was asked, and no more."""
+    statuses = np.empty(0) if run.log.wire is None else run.log.wire.http
+    if run.interrupted or not len(statuses) or not np.isin(statuses, list(REFUSING)).all():
+        return
+    if journal is not None:
+        journal.forget()
+    told = next(iter(run.log.errors.values()), "")
+    raise ProvisionError(turned_away(backend.target, int(statuses[0]), told))
 
 
 def _open(  # noqa: PLR0913, PLR0917 - what a window needs

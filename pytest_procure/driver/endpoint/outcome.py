@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from pytest_procure.backends.endpoints.failure import UNANSWERED, Failure, line
 from pytest_procure.driver.log import Int64, RequestLog, Status, Wire
+from pytest_procure.driver.outcomes import fault_of
 
 from .columns import SIZE
 from .plan import Plan
@@ -68,11 +69,11 @@ def request_log(
         np.maximum.accumulate(scheduled, out=scheduled)
     good = columns["good"] == 1
     answers, unread = _answers(plan, columns, rows, good)
-    errors = _errors(columns, rows, texts) | {at: text for at, text in unread.items() if text}
+    errors = _errors(columns, rows, texts) | {at: text for at, (_, text) in unread.items()}
     plan.drop("good", "output_start", "text")
     status = np.where(good, np.uint8(Status.OK), _STATUS[columns["failure"]])
-    for place, trouble in unread.items():
-        status[place] = Status.ERROR if trouble else Status.EMPTY
+    for place, (ending, _) in unread.items():
+        status[place] = ending
     base = sent if plan.scenario.name == "offline" else scheduled
     status[good & (ended - base > plan.scenario.timeout.ns)] = Status.TIMEOUT
     outputs = recount.outputs(answers)
@@ -136,14 +137,14 @@ def _worst(status: NDArray[np.uint8], per: int) -> NDArray[np.uint8]:
 
 def _answers(
     plan: Plan, columns: dict[str, Any], rows: Rows, good: NDArray[np.bool_]
-) -> tuple[list[Any], dict[int, str]]:
+) -> tuple[list[Any], dict[int, tuple[Status, str]]]:
     """Read the outputs; those that a process which was killed has not written out are no longer `good`.
 
-    With them goes of which rows no output could be made, and why ("": there is nothing).
+    With them goes of which rows no output could be made, and why.
     """
     stores = Stores(plan.output_stores, "u1")
     answers: list[Any] = [None] * rows.count
-    unread: dict[int, str] = {}
+    unread: dict[int, tuple[Status, str]] = {}
     starts = columns["output_start"]
     needed = rows.needed_from(starts, good)
     for number, piece in enumerate(rows.pieces()):
@@ -155,7 +156,7 @@ def _answers(
             if first + size <= len(store):
                 at = piece.start + place
                 answers[at], trouble = _output(plan, store[first : first + size].tobytes())
-                if answers[at] is None:
+                if trouble is not None:
                     unread[at] = trouble
             else:
                 good[piece.start + place] = False
@@ -163,12 +164,15 @@ def _answers(
     return answers, unread
 
 
-def _output(plan: Plan, data: bytes) -> tuple[Any, str]:
-    """Make an output of what was kept of an answer, or say why that fails."""
+def _output(plan: Plan, data: bytes) -> tuple[Any, tuple[Status, str] | None]:
+    """Make an output of what was kept of an answer, or say how that ends, and why."""
     try:
-        return plan.output(data), ""
+        output = plan.output(data)
     except Exception as error:  # noqa: BLE001 - the buyer's own `decode=` may raise anything
-        return None, line(f"decoding its answer raised {type(error).__name__}: {error}")
+        said = line(f"decoding its answer raised {type(error).__name__}: {error}")
+        return None, (Status.ERROR, said)
+    fault = fault_of(output)
+    return output, (Status.EMPTY, fault) if fault else None
 
 
 def _errors(columns: dict[str, Any], rows: Rows, texts: Sequence[Sequence[str]]) -> dict[int, str]:
