@@ -263,7 +263,7 @@ HANGS = [
 
 
 @pytest.mark.parametrize("scenario", HANGS, ids=lambda scenario: scenario.label)
-def test_a_hanging_backend_ends_the_run_with_what_was_measured(stuck, scenario):
+def test_a_hanging_backend_ends_the_run_with_what_was_measured(stuck, scenario, thawed):
     run = drive(Offer(stuck), Numbers(5), scenario)
     assert run.hung
     assert not run.interrupted
