@@ -16,6 +16,15 @@ from typing import Any
 
 import pytest
 
+try:
+    from hypothesis import HealthCheck, settings
+except ImportError:  # where only the tests of a GPU or of a server are run
+    pass
+else:
+    # A machine that stands still makes any example slow, and the drawing of it.
+    settings.register_profile("procure", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    settings.load_profile("procure")
+
 SOURCE = Path(__file__).parent / "telemetry" / "nvml.c"
 #: Runs what it is given, a line each, where the stand-in is found; a process a test would take longer.
 ASKED = """
