@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import pytest
 from driver_fakes import Numbers, Offer, SetClock, negate
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_procure.backends.function import Function
@@ -238,7 +238,6 @@ PLAIN = st.recursive(
 )
 
 
-@settings(deadline=None)
 @given(st.lists(PLAIN))
 def test_plain_data_are_taken_as_they_are(value):
     assert taken(value) == value

@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 import pytest
 from driver_fakes import Numbers, Offer, SetClock, negate
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_procure.driver.board import Board
@@ -75,7 +75,6 @@ def simulate(scenario, service):
     return batches
 
 
-@settings(deadline=None)
 @given(traffic())
 def test_turns_are_taken_as_in_the_simulation(drawn):
     scenario, service = drawn
