@@ -14,6 +14,9 @@ OPENVINO_VENV := .venv-openvino
 DEMOS := form_digits ticket_desk faq_pipeline
 SERVERS_VENV := .venv-servers
 
+# Tests start Python hundreds of times, and none of them shall compile everything anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: demo demo-all test test-servers test-torch test-gpu nvidia-driver test-onnx-gpu test-onnx-openvino test-browser test-pythons lint format bench clean
 
 demo: $(VENV)/.demo  ## two vendors, one insurer: ends with procure-report/report.html

@@ -1,8 +1,13 @@
-"""The NVIDIA driver's library, as a stand-in that tests script; the real `pynvml` loads it by its name."""
+"""What every test stands on: a small heap, signals as a terminal sets them, and a scripted NVIDIA driver.
 
+The driver's library is a stand-in; the real `pynvml` loads it by its name.
+"""
+
+import gc
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -10,6 +15,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+try:
+    from hypothesis import HealthCheck, settings
+except ImportError:  # where only the tests of a GPU or of a server are run
+    pass
+else:
+    # A machine that stands still makes any example slow, and the drawing of it.
+    settings.register_profile("procure", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    settings.load_profile("procure")
 
 SOURCE = Path(__file__).parent / "telemetry" / "nvml.c"
 #: Runs what it is given, a line each, where the stand-in is found; a process a test would take longer.
@@ -29,6 +43,30 @@ for line in sys.stdin:
         wrong = traceback.format_exc()
     print(json.dumps([said.getvalue(), wrong]), flush=True)
 """
+
+
+def pytest_configure():
+    # A script's background job ignores Ctrl-C, and so would every program that a test starts and interrupts.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _what_is_there_stays():
+    """Each run that is measured collects garbage first: half a second of a session with all its tests.
+
+    What was there before a file's tests is left out of it, and is never let in again.
+    """
+    gc.collect()
+    gc.freeze()
+
+
+@pytest.fixture
+def thawed():
+    """Nothing is frozen, as in a buyer's session; what a test looks at is the driver's own doing."""
+    gc.unfreeze()
+    yield
+    gc.freeze()
 
 
 @dataclass

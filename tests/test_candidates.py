@@ -10,7 +10,7 @@ from pytest_procure.candidates import Candidate, HourlyPrice, RequestPrice, Toke
 from pytest_procure.errors import DeclarationError
 from pytest_procure.units import ms
 
-invariant = settings(deadline=None, derandomize=True, max_examples=60)
+invariant = settings(derandomize=True, max_examples=60)
 
 
 def answers(batch):

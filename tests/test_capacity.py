@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_procure.bars import declare_bar
@@ -56,7 +56,6 @@ def climbed(limit, ask):
     return climb(meets, ask), tried
 
 
-@settings(deadline=None)
 @given(st.floats(0.2, 50_000))
 def test_the_bracket_holds_the_true_capacity_within_the_tolerance(limit):
     (low, high), tried = climbed(limit, asked(runs=60))

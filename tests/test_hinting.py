@@ -37,7 +37,7 @@ from pytest_procure.verdict import Finding, Verdict, find
 POLICY = Policy()
 ACCURACY = declare_bar("accuracy", at_least=0.9)
 P95 = declare_bar("latency.p95", at_most="80 ms")
-invariant = settings(deadline=None, derandomize=True, max_examples=200)
+invariant = settings(derandomize=True, max_examples=200)
 OPEN = Decision(accept=False, reject_p=0.5)
 
 

@@ -51,7 +51,7 @@ def items(runs):
     return [each.log.samples.tolist() for each in runs]
 
 
-@settings(deadline=None, derandomize=True, max_examples=40)
+@settings(derandomize=True, max_examples=40)
 @given(st.integers(BLOCKS, 500), st.integers(0, 2**32))
 def test_every_item_is_asked_once_of_every_candidate(n, seed):
     runs, _ = run(n, seed=seed)

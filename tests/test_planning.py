@@ -21,7 +21,7 @@ from pytest_procure.units import Quantity
 
 SERVER = Scenario.declare("server", qps=40, count=2400)
 P95 = declare_bar("latency.p95", at_most="80 ms")
-invariant = settings(deadline=None, derandomize=True, max_examples=30)
+invariant = settings(derandomize=True, max_examples=30)
 
 
 def accuracy(at_least=0.95, design=0.98, **more):

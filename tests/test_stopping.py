@@ -22,7 +22,7 @@ from pytest_procure.units import ms
 from pytest_procure.verdict import Verdict, judge
 from pytest_procure.wording import rule
 
-invariant = settings(deadline=None, derandomize=True, max_examples=60)
+invariant = settings(derandomize=True, max_examples=60)
 LOOKS = 40
 
 

@@ -110,9 +110,8 @@ def test_one_sample_may_fail_alone(vendor):
     ],
 )
 def test_what_is_no_answer_ends_the_program_and_is_told(vendor, text, told):
-    loaded = vendor(
-        text, timeout="0.5 s", start_timeout="0.5 s" if "within" in told else "30 s", answer_bytes=2000
-    )
+    limit = "0.5 s" if "within" in told else "30 s"
+    loaded = vendor(text, timeout=limit, start_timeout=limit, answer_bytes=2000)
     pid = loaded._process._process.pid
     with pytest.raises(RuntimeError, match=told) as failure:
         [loaded.predict([number]) for number in (1, 2)]

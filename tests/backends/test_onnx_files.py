@@ -11,7 +11,7 @@ from pytest_procure.backends import OnnxRuntime
 from pytest_procure.backends.onnx_files import external_files
 from pytest_procure.errors import ProvisionError
 
-invariant = settings(deadline=None, derandomize=True, max_examples=60)
+invariant = settings(derandomize=True, max_examples=60)
 
 
 @pytest.fixture

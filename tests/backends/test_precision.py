@@ -224,7 +224,7 @@ def test_a_model_quantised_by_a_real_tool_is_seen(tmp_path):
     assert precision.of_onnx(tmp_path / "q.onnx", shown="m.onnx")["int8"] == 1.0
 
 
-@settings(deadline=None, derandomize=True, max_examples=200)
+@settings(derandomize=True, max_examples=200)
 @given(st.binary(max_size=200))
 def test_any_bytes_are_read_without_harm(tmp_path_factory, content):
     file = tmp_path_factory.mktemp("m") / "m.onnx"
@@ -234,7 +234,7 @@ def test_any_bytes_are_read_without_harm(tmp_path_factory, content):
         assert all(0 <= share <= 1 for share in found.values())
 
 
-@settings(deadline=None, derandomize=True, max_examples=200)
+@settings(derandomize=True, max_examples=200)
 @given(st.data())
 def test_a_model_with_a_broken_byte_is_read_without_harm(tmp_path_factory, data):
     inner = tiny.graph([tiny.node("Add", ["w", "h"], ["z"])], [], [tiny.port("z")], [tensor("h", 4, FP16)])

@@ -7,7 +7,7 @@ from pytest_procure.datasets import Dataset
 from pytest_procure.datasets.digests import slice_digest
 from pytest_procure.errors import DataError
 
-invariant = settings(deadline=None, derandomize=True, max_examples=60)
+invariant = settings(derandomize=True, max_examples=60)
 
 PLAIN = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text() | st.binary(),

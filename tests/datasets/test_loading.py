@@ -182,7 +182,7 @@ def test_the_limit_on_fields_is_given_back(base):
     assert csv.field_size_limit() == before
 
 
-@settings(deadline=None, derandomize=True, max_examples=60)
+@settings(derandomize=True, max_examples=60)
 @given(st.lists(st.lists(st.text(st.characters(codec="utf-8")), min_size=2, max_size=2), min_size=1))
 def test_a_table_read_lazily_is_the_table_read_at_once(tmp_path_factory, rows):
     base = tmp_path_factory.mktemp("csv")

@@ -21,7 +21,7 @@ from pytest_procure.datasets.texts import (
 )
 from pytest_procure.errors import DataError, DeclarationError
 
-invariant = settings(deadline=None, derandomize=True, max_examples=80)
+invariant = settings(derandomize=True, max_examples=80)
 
 
 def test_exact_match_looks_past_case_white_space_and_a_full_stop():

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pytest_procure.datasets import Dataset
 from pytest_procure.errors import DataError, DeclarationError
 
-invariant = settings(deadline=None, derandomize=True, max_examples=60)
+invariant = settings(derandomize=True, max_examples=60)
 
 STRATA = ["red"] * 60 + ["green"] * 30 + ["blue"] * 10
 

@@ -7,7 +7,7 @@ from pytest_procure.datasets import Dataset
 from pytest_procure.datasets.seats import seats_by_weight
 from pytest_procure.errors import DataError, DeclarationError
 
-invariant = settings(deadline=None, derandomize=True, max_examples=100)
+invariant = settings(derandomize=True, max_examples=100)
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from pytest_procure.decision.comparisons import contrast, pairs
 from pytest_procure.metrics.measurement import Contrast, Pairs
 
 POLICY = Policy()
-invariant = settings(deadline=None, derandomize=True, max_examples=60)
+invariant = settings(derandomize=True, max_examples=60)
 
 
 def paired(both, only_new, only_ref, neither, *, as_ratio=False, clusters=None):

@@ -15,7 +15,7 @@ from pytest_procure.decision.means import carried, means, ratio
 from pytest_procure.metrics.measurement import Carried, Means, Ratio
 
 POLICY = Policy()
-invariant = settings(deadline=None, derandomize=True, max_examples=60)
+invariant = settings(derandomize=True, max_examples=60)
 
 
 def bought(cost, good, **more):

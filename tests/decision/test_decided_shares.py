@@ -16,7 +16,7 @@ from pytest_procure.units import Quantity
 
 POLICY = Policy()
 MILLISECOND = 1_000_000
-invariant = settings(deadline=None, derandomize=True, max_examples=150)
+invariant = settings(derandomize=True, max_examples=150)
 SENSES = st.sampled_from(["at least", "at most"])
 BARS = st.integers(1, 99).map(lambda hundredths: Decimal(hundredths) / 100)
 

@@ -15,7 +15,7 @@ from pytest_procure.stats import Bounds
 
 POLICY = Policy()
 VALUES = np.array([10.0, 11, 12, 13, 14])
-invariant = settings(deadline=None, derandomize=True, max_examples=60)
+invariant = settings(derandomize=True, max_examples=60)
 
 
 def launches(confidence):

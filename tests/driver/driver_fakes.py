@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -59,3 +62,17 @@ class SetClock:
     @property
     def clock(self) -> Clock:
         return Clock(self.now, self.sleep, margin_ns=0)
+
+
+def printed(program: str) -> str:
+    """Run Python in a process of its own, which may be interrupted, and give what it prints."""
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=Path(__file__).parent,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()

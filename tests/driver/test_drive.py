@@ -173,7 +173,7 @@ def test_a_failing_warm_up_does_not_stop_the_run():
     assert run.log.ok.all()
 
 
-def test_garbage_is_not_collected_in_the_window_and_again_after_it():
+def test_garbage_is_not_collected_in_the_window_and_again_after_it(thawed):
     seen = []
     offer = Offer(lambda batch: seen.append((gc.isenabled(), gc.get_freeze_count() > 0)) or batch)
     drive(offer, Numbers(3), Scenario.declare("offline", warmup=0))

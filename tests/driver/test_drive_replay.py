@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from driver_fakes import Numbers, Offer, SetClock
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_procure.driver.batching import Queue
@@ -63,7 +63,6 @@ def simulate(schedule, scenario, services):
     return batches
 
 
-@settings(deadline=None)
 @given(traffic(most_workers=4))
 def test_batches_form_as_in_a_first_in_first_out_queue_with_k_workers(drawn):
     schedule, scenario, services = drawn
@@ -87,7 +86,6 @@ def test_batches_form_as_in_a_first_in_first_out_queue_with_k_workers(drawn):
     assert formed == simulate(schedule, scenario, services)
 
 
-@settings(deadline=None)
 @given(traffic())
 def test_one_worker_serves_batches_at_the_simulated_times(drawn):
     schedule, scenario, services = drawn
@@ -108,7 +106,6 @@ def test_one_worker_serves_batches_at_the_simulated_times(drawn):
     assert list(board.completed[:n]) == [end for _, _, end in expected]
 
 
-@settings(deadline=None)
 @given(traffic())
 def test_the_loop_without_batches_is_the_loop_with_batches_of_one(drawn):
     schedule, _, services = drawn
@@ -176,7 +173,6 @@ def _simulation():
     return module.simulate
 
 
-@settings(deadline=None)
 @given(traffic(most_workers=4))
 def test_the_simulation_of_the_benchmark_is_the_one_that_steps_through_time(drawn):
     schedule, scenario, services = drawn

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_procure.driver.limits import Limits
@@ -74,7 +74,6 @@ def test_few_requests_and_requests_that_wait_for_each_other_say_nothing():
         assert (found.settled_after, found.slower_share, found.never_settled) == (None, None, False)
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(1, 9)), min_size=1, max_size=30), st.integers(1, 4))
 def test_a_candidate_is_pinned_while_all_its_workers_serve(drawn, workers):
     gaps, services = zip(*drawn, strict=True)

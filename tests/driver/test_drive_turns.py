@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 import pytest
 from driver_fakes import Numbers, Offer, SetClock, negate
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_procure.driver.board import Board
@@ -75,7 +75,6 @@ def simulate(scenario, service):
     return batches
 
 
-@settings(deadline=None)
 @given(traffic())
 def test_turns_are_taken_as_in_the_simulation(drawn):
     scenario, service = drawn
@@ -235,10 +234,10 @@ def test_a_pause_longer_than_the_drain_time_is_no_missing_answer(name):
 
 
 def test_the_wall_limit_ends_a_closed_loop():
-    scenario = declare("closed_loop", concurrency=2, think_time="30 s", wall_limit="3 s", count=50)
+    scenario = declare("closed_loop", concurrency=2, think_time="30 s", wall_limit="1 s", count=50, warmup=0)
     log = drive(Offer(negate), Numbers(50), scenario).log
-    assert log.stopped == "the wall limit of 3 s was over"
-    assert log.ok.sum() == 2
+    assert log.stopped == "the wall limit of 1 s was over"
+    assert log.ok.sum() <= 2  # users think for longer than the run lasts
 
 
 def test_inputs_that_do_not_fit_are_gathered_turn_by_turn(monkeypatch):

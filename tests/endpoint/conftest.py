@@ -1,3 +1,5 @@
+"""The mock endpoint, and servers of a few lines that a test scripts."""
+
 import socket
 import threading
 from contextlib import suppress

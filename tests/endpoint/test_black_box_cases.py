@@ -143,7 +143,7 @@ def test_time_outs_are_in_the_percentiles_and_free_their_user(mock):
     run, execution = asked(mock, concurrency=4, count=100, timeout="1 s")
     log = run.log
     assert log.stopped == ""
-    assert (log.status == Status.TIMEOUT).sum() == 10
+    assert 10 <= (log.status == Status.TIMEOUT).sum() < 50  # more where the machine stands still
     for name in ("latency.p95", "latency.p99", "ttft.p95", "ttft.p99"):
         measured = value(name, execution)
         assert measured.censored

@@ -1,27 +1,10 @@
 """The FAQ pipeline's data and stages are what its README says; its servers are tried by `make demo-all`."""
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 from scipy.stats import binom
 
 from pytest_procure import Dataset, stats
-
-FOLDER = Path(__file__).parents[2] / "example_suite" / "faq_pipeline"
-
-
-@pytest.fixture
-def faq(monkeypatch):
-    """Import a module of the suite."""
-    from importlib import import_module
-
-    monkeypatch.syspath_prepend(str(FOLDER))
-    names = {path.stem for path in FOLDER.glob("*.py")} - {"conftest"}
-    yield import_module
-    for name in names & set(sys.modules):
-        del sys.modules[name]
 
 
 def test_each_article_has_a_number_of_its_own_and_each_question_is_asked_once(faq):

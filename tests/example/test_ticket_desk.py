@@ -1,26 +1,9 @@
 """The ticket desk's tickets and models are what its README says; its servers are tried by `make demo-all`."""
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 from pytest_procure import stats
-
-FOLDER = Path(__file__).parents[2] / "example_suite" / "ticket_desk"
-
-
-@pytest.fixture
-def desk(monkeypatch):
-    """Import a module of the suite."""
-    from importlib import import_module
-
-    monkeypatch.syspath_prepend(str(FOLDER))
-    names = {path.stem for path in FOLDER.glob("*.py")} - {"conftest"}
-    yield import_module
-    for name in names & set(sys.modules):
-        del sys.modules[name]
 
 
 def test_the_committed_tickets_are_those_that_are_generated(desk, tmp_path, monkeypatch):

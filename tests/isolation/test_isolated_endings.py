@@ -23,8 +23,9 @@ from pytest_procure.isolation.hosted import Hosted
 from pytest_procure.scenarios import Scenario
 from pytest_procure.units import ms
 
-ONE_AT_A_TIME = Scenario.declare("single_stream", warmup=0, timeout="300 ms", drain="300 ms")
-AT_A_RATE = Scenario.declare("server", qps=2000, count=9, warmup=0, timeout="300 ms", drain="300 ms")
+ONE_AT_A_TIME = Scenario.declare("single_stream", warmup=0, timeout="60 s", drain="60 s")
+AT_A_RATE = Scenario.declare("server", qps=2000, count=9, warmup=0, timeout="60 s", drain="60 s")
+IMPATIENT = Scenario.declare("single_stream", warmup=0, timeout="300 ms", drain="300 ms")
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 
 
@@ -115,9 +116,8 @@ def test_what_ends_the_process_is_named_and_the_rest_is_kept(host, what, kind, t
     ("what", "kind"), [(offers.hangs, "hang"), (offers.swallows, "hang"), (offers.hangs_up, "channel")]
 )
 def test_an_answer_that_never_comes_ends_within_the_deadline(host, what, kind):
-    run = drive(host(offers.At(3, what)), Numbers(9), ONE_AT_A_TIME)
+    run = drive(host(offers.At(3, what)), Numbers(9), IMPATIENT)
     assert ended(run).kind in {kind, "hang"}  # a busy machine may be waited for too long before
-    assert run.log.status.tolist()[:2] == [Status.OK] * 2
     assert run.log.status.tolist()[4:] == [Status.LOST] * 5
     assert run.log.stopped
 
@@ -159,16 +159,10 @@ def test_a_hang_in_the_warm_up_ends_too(host):
 @LINUX
 def test_a_leak_ends_at_the_declared_limit(host):
     run = drive(host(offers.At(3, offers.leaks), memory_limit=300_000_000), Numbers(9), ONE_AT_A_TIME)
-    assert ended(run).kind in {"memory limit", "hang"}  # the machine may not even find the time to fill it
-    assert run.log.status.tolist()[:2] == [Status.OK] * 2
-
-
-@LINUX
-def test_more_memory_than_its_limit_is_named(host):
-    patient = Scenario.declare("single_stream", warmup=0, timeout="30 s", drain="30 s")
-    ending = ended(drive(host(offers.At(3, offers.leaks), memory_limit=300_000_000), Numbers(9), patient))
+    ending = ended(run)
     assert ending.kind == "memory limit"
     assert "of memory, more than its limit of 300 MB, and was ended" in ending.sentence
+    assert run.log.status.tolist()[:2] == [Status.OK] * 2
 
 
 def test_a_kill_from_outside_is_nobodys(host):

@@ -23,7 +23,7 @@ from pytest_procure.units import Quantity
 from pytest_procure.verdict import find
 from pytest_procure.wording import rule
 
-invariant = settings(deadline=None, derandomize=True, max_examples=60)
+invariant = settings(derandomize=True, max_examples=60)
 RATIO, MARGIN = Against("ref"), Against("ref", margin=True)
 ACCURACY, P95, RATE, COST = map(metric, ("accuracy", "latency.p95", "throughput", "cost_per_request"))
 

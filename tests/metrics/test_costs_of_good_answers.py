@@ -19,7 +19,7 @@ from pytest_procure.metrics import measure, metric
 from pytest_procure.metrics.measurement import CostOfShare, Means, Ratio, Share, Unmeasurable
 from pytest_procure.units import Quantity, money
 
-invariant = settings(deadline=None, derandomize=True, max_examples=60)
+invariant = settings(derandomize=True, max_examples=60)
 POLICY = Policy()
 CENT = RequestPrice("0.01 USD")
 TOKENS = TokenPrice(input="1 USD", output="3 USD", per=1000)

@@ -12,7 +12,7 @@ from pytest_procure.metrics.goodput import Limits, goodput, goodput_of
 from pytest_procure.metrics.measurement import NEVER, Unmeasurable
 from pytest_procure.units import Quantity, ms
 
-invariant = settings(deadline=None, derandomize=True, max_examples=60)
+invariant = settings(derandomize=True, max_examples=60)
 IN_TIME, RIGHT, BOTH = Limits(ms(50)), Limits(correct="accuracy"), Limits(ms(50), "accuracy")
 
 

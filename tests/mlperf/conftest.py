@@ -1,3 +1,5 @@
+"""Published results of three rounds, with the logs at hand and without, and the command on them."""
+
 from pathlib import Path
 
 import pytest

@@ -66,7 +66,7 @@ def use(results):
             continue
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(tables())
 def test_a_table_with_anything_in_its_cells_is_read_and_answered(rows):
     results = load(json.dumps(rows).encode("utf-8", "surrogatepass"))
@@ -77,7 +77,7 @@ def test_a_table_with_anything_in_its_cells_is_read_and_answered(rows):
     use(results)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.integers(0, 3000), st.binary(max_size=4), st.booleans())
 def test_a_table_cut_or_bitten_anywhere_is_findings_and_no_crash(at, bite, packed):
     whole = json.dumps(ROWS[:3]).encode()
@@ -86,7 +86,7 @@ def test_a_table_cut_or_bitten_anywhere_is_findings_and_no_crash(at, bite, packe
     use(load(whole[:at] + bite + whole[at + len(bite) :]))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.recursive(
         st.none() | st.booleans() | st.floats() | st.text(max_size=5),
@@ -101,7 +101,7 @@ def test_json_of_any_shape_is_findings_and_no_crash(document):
     use(load(json.dumps(document).encode()))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.text(max_size=300) | st.binary(max_size=300).map(lambda data: data.decode("latin-1")))
 def test_csv_of_any_shape_is_findings_and_no_crash(text):
     head = (DATA / "v5.0-unofficial.summary.csv").read_text("utf-8").splitlines()[0]
@@ -114,7 +114,7 @@ LOG = next(
 ).read_text("utf-8")
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.integers(0, len(LOG)), st.text(max_size=40))
 def test_a_log_cut_or_bitten_anywhere_is_read(at, bite):
     found = []

@@ -3,7 +3,6 @@
 Sample k is the number k, and right is its last digit. `answers(0.5)` is right on every second sample.
 """
 
-import gc
 import json
 import pkgutil
 import re
@@ -158,15 +157,6 @@ class BuyersSuite:
         assert ended.quiet, ended.text
         assert len(ended.errors) == 1, ended.text
         return ended.errors[0].removeprefix("ERROR: procure: ")
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _what_is_there_stays():
-    """Every run collects garbage first, which is slow in a process that holds a whole test session."""
-    gc.collect()
-    gc.freeze()
-    yield
-    gc.unfreeze()
 
 
 @pytest.fixture

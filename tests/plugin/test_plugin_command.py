@@ -18,7 +18,7 @@ from pytest_procure import Command
 @pytest.hookimpl(optionalhook=True)
 def pytest_procure_candidates():
     return [Candidate("vendor", backend=Command([{sys.executable!r}, "vendor.py"], environment=["VENDOR_KEY"],
-                                                timeout="1 s"))]
+                                                timeout="LIMIT"))]
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_procure_datasets():
@@ -29,10 +29,10 @@ TEST = '@pytest.mark.bar("accuracy", at_least=0.9)\ndef test_it(procure): procur
 KEY = "hunter2hunter2"
 
 
-def ended(suite, monkeypatch, turn="pass"):
+def ended(suite, monkeypatch, turn="pass", limit="60 s"):
     monkeypatch.setenv("VENDOR_KEY", KEY)
     suite.write("vendor.py", PROGRAM.format(turn=turn))
-    suite.conftest(SUITE)
+    suite.conftest(SUITE.replace("LIMIT", limit))
     suite.tests(TEST)
     ran = suite.run("--procure-report")
     assert ran.quiet, ran.text
@@ -62,7 +62,7 @@ def test_a_program_that_ends_in_the_middle_is_rejected_with_its_reason(suite, mo
 
 
 def test_a_program_that_hangs_is_rejected_with_its_reason(suite, monkeypatch):
-    ran = ended(suite, monkeypatch, "if place == 100: time.sleep(600)")
+    ran = ended(suite, monkeypatch, "if place == 100: time.sleep(600)", limit="1 s")
     assert ran.verdicts == {"test_it[vendor]": "reject"}
     assert "it did not answer within 1 s" in ran.text
     assert gone(suite)

@@ -186,7 +186,9 @@ def test_a_percentile_beyond_the_time_outs_reads_at_least_the_time_out(suite, se
     (result,) = ended.results.values()
     (finding,) = [each for each in result["findings"] if each["metric"] == "ttft.p95"]
     assert "≥ 1" in finding["sentence"]
-    assert result["runs"][0]["failures"] == {"timeout": 30}
+    failures = result["runs"][0]["failures"]
+    assert set(failures) == {"timeout"}
+    assert failures["timeout"] >= 30  # a machine that stands still lets others wait too long as well
 
 
 def rate_of(ended):

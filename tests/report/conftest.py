@@ -1,3 +1,5 @@
+"""Samples of records, and what a rendered page says."""
+
 import outline
 import pytest
 import sample

@@ -1,7 +1,7 @@
 """The table at the end of a pytest run."""
 
 import sample
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_procure.report import terminal
@@ -75,7 +75,6 @@ def test_an_exit_status_without_reasons_stands_alone(demo):
     assert terminal.lines(demo, width=80)[-1] == "exit status 0"
 
 
-@settings(deadline=None)  # a busy machine
 @given(st.integers(min_value=1, max_value=240))
 def test_no_line_is_wider_than_the_terminal(width):
     told = terminal.lines(sample.everything(), width=width)

@@ -7,7 +7,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_procure.errors import DeclarationError
@@ -196,7 +196,6 @@ def test_the_number_of_queries_is_known_before_the_run(scenario, n):
     assert queries(scenario, 20) == n
 
 
-@settings(deadline=None)
 @given(st.floats(0.01, 1e6), st.integers(1, 500), st.integers(0, 2**64 - 1))
 def test_arrivals_ascend_from_zero(qps, n, seed):
     offsets = arrivals(
@@ -208,7 +207,6 @@ def test_arrivals_ascend_from_zero(qps, n, seed):
     assert (np.diff(offsets) >= 0).all()
 
 
-@settings(deadline=None)
 @given(st.integers(1, 300), st.integers(1, 300))
 def test_a_longer_schedule_begins_with_the_shorter_one(first, second):
     scenario = declare("server", qps=100, count=1)
@@ -252,7 +250,6 @@ def test_arrivals_and_order_are_the_same_in_every_version():
     assert sample_order(5, 7, 1).tolist() == [4, 1, 0, 3, 2, 3, 1]
 
 
-@settings(deadline=None)
 @given(st.integers(1, 40), st.integers(0, 200), st.integers(0, 2**32))
 def test_no_sample_is_asked_twice_before_all_are_asked(items, total, seed):
     order = sample_order(items, total, seed)
@@ -263,7 +260,6 @@ def test_no_sample_is_asked_twice_before_all_are_asked(items, total, seed):
         assert set(chunk) <= set(range(items))
 
 
-@settings(deadline=None)
 @given(st.integers(1, 40), st.integers(0, 200), st.integers(0, 200))
 def test_a_longer_order_begins_with_the_shorter_one(items, first, second):
     short, long = sorted((first, second))

@@ -7,7 +7,7 @@ import sys
 
 import numpy as np
 import pytest
-from hypothesis import given, reject, settings
+from hypothesis import given, reject
 from hypothesis import strategies as st
 
 from pytest_procure.errors import DataError, DeclarationError
@@ -56,7 +56,6 @@ def test_arrivals_ascend_in_whole_nanoseconds_from_the_first_time_that_has_a_rat
 
 
 @each()
-@settings(deadline=None)
 @given(st.integers(1, 300), st.integers(1, 300))
 def test_a_longer_schedule_begins_with_the_shorter_one(scenario, first, second):
     short, long = sorted((first, second))
@@ -110,7 +109,6 @@ def of_a_duration(draw):
         reject()  # the duration is too short for one
 
 
-@settings(deadline=None)
 @given(of_a_duration())
 def test_nothing_arrives_when_the_declared_duration_is_over(scenario):
     n = queries(scenario, 1) // scenario.turns
@@ -227,7 +225,6 @@ def test_a_third_of_a_ramp_is_not_like_another():
     assert is_steady(declare("burst", **{**BURST, "duration": "90 s"}))
 
 
-@settings(deadline=None)
 @given(st.integers(1, 50), st.integers(0, 300), st.floats(0.01, 0.99), st.integers(0, 2**32))
 def test_a_declared_share_asks_again_what_was_asked(items, total, share, seed):
     scenario = declare("server", qps=1, count=1, repeat_share=share, seed=seed)
@@ -243,7 +240,6 @@ def test_the_repeat_share_is_about_the_declared_one():
     assert abs(repeat_share(order_of(scenario, 100_000, 20_000)) - 0.3) < 0.02
 
 
-@settings(deadline=None)
 @given(st.integers(1, 50), st.integers(1, 200), st.integers(1, 200))
 def test_a_longer_order_with_repeats_begins_with_the_shorter_one(items, first, second):
     scenario = declare("server", qps=1, count=1, repeat_share=0.4)
@@ -264,7 +260,6 @@ def test_a_pilot_has_traffic_of_the_same_kind(scenario):
     assert rate(short) == pytest.approx(rate(scenario)) if rate(scenario) else rate(short) is None
 
 
-@settings(deadline=None)
 @given(st.lists(st.integers(0, 5), min_size=1, max_size=60), st.integers(1, 20), st.integers(1, 4))
 def test_a_session_asks_the_samples_of_one_cluster_in_order(clusters, sessions, turns):
     clusters = np.array(clusters)

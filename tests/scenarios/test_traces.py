@@ -81,7 +81,7 @@ def test_the_first_line_that_cannot_be_meant_is_named(tmp_path, name, text, mess
     assert len(str(refused.value)) < 400
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(st.sampled_from(["a.csv", "a.jsonl"]), st.binary(max_size=200) | st.text(max_size=60).map(str.encode))
 def test_any_bytes_are_a_trace_or_one_printable_line(tmp_path, name, text):
     try:

@@ -13,7 +13,7 @@ from pytest_procure.stats import (
     latency_design_effect,
 )
 
-invariant = settings(deadline=None, derandomize=True, max_examples=40)
+invariant = settings(derandomize=True, max_examples=40)
 LARGEST = np.iinfo(np.int64).max
 
 

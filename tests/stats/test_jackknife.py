@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from pytest_procure.errors import DomainError
 from pytest_procure.stats import jackknife_bounds, launch_mean_bounds
 
-invariant = settings(deadline=None, derandomize=True, max_examples=40)
+invariant = settings(derandomize=True, max_examples=40)
 
 
 def grand_mean(groups):

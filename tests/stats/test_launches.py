@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from pytest_procure.errors import DomainError
 from pytest_procure.stats import launch_mean_bounds, launch_mean_p_value
 
-invariant = settings(deadline=None, derandomize=True, max_examples=40)
+invariant = settings(derandomize=True, max_examples=40)
 values = st.lists(st.floats(-1e6, 1e6), min_size=2, max_size=30)
 
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from pytest_procure.errors import DomainError
 from pytest_procure.stats import holm
 
-invariant = settings(deadline=None, derandomize=True, max_examples=40)
+invariant = settings(derandomize=True, max_examples=40)
 p_values = st.lists(st.floats(0, 1), min_size=1, max_size=12)
 
 

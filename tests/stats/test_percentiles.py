@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from pytest_procure.errors import DomainError
 from pytest_procure.stats import order_statistic_ranks, percentile, upper_rank
 
-invariant = settings(deadline=None, derandomize=True, max_examples=40)
+invariant = settings(derandomize=True, max_examples=40)
 shares = st.integers(1, 999).map(lambda thousandths: thousandths / 1000)
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from pytest_procure.errors import DomainError
 from pytest_procure.stats import fieller_ratio, launch_mean_bounds, share_bounds
 
-invariant = settings(deadline=None, derandomize=True, max_examples=40)
+invariant = settings(derandomize=True, max_examples=40)
 requests = st.lists(st.tuples(st.floats(0.001, 10), st.sampled_from([0.0, 1.0])), min_size=4, max_size=60)
 
 

@@ -14,7 +14,7 @@ from pytest_procure.stats import (
     share_p_value,
 )
 
-invariant = settings(deadline=None, derandomize=True, max_examples=40)
+invariant = settings(derandomize=True, max_examples=40)
 confidences = st.floats(0.6, 0.9999)
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from pytest_procure.errors import DomainError
 from pytest_procure.stats import mser5
 
-invariant = settings(deadline=None, derandomize=True, max_examples=40)
+invariant = settings(derandomize=True, max_examples=40)
 
 
 def test_a_warm_up_of_ten_values_is_cut():

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from pytest_procure.errors import DomainError
 from pytest_procure.stats import korn_graubard_bounds, share_bounds, stratified_share
 
-invariant = settings(deadline=None, derandomize=True, max_examples=40)
+invariant = settings(derandomize=True, max_examples=40)
 strata = st.lists(
     st.tuples(st.integers(2, 200), st.floats(0, 1), st.integers(1, 9)), min_size=1, max_size=6
 ).map(

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from pytest_procure.errors import DomainError
 from pytest_procure.stats import korn_graubard_bounds, stratified_mean, stratified_share
 
-invariant = settings(deadline=None, derandomize=True, max_examples=100)
+invariant = settings(derandomize=True, max_examples=100)
 
 
 @invariant

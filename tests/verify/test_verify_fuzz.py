@@ -13,7 +13,7 @@ from pytest_procure.errors import ProcureError
 from pytest_procure.evidence.logs import load
 from pytest_procure.verify import verify
 
-FUZZ = settings(max_examples=25, deadline=None)
+FUZZ = settings(max_examples=25)
 
 
 def paths(folder):
