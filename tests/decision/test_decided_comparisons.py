@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pytest_procure import stats
 from pytest_procure.decision import Policy
 from pytest_procure.decision.comparisons import contrast, pairs
-from pytest_procure.metrics.measurement import Contrast, Pairs
+from pytest_procure.metrics.measurement import Contrast, Pairs, Rows
 
 POLICY = Policy()
 invariant = settings(deadline=None, derandomize=True, max_examples=60)
@@ -115,3 +115,10 @@ def test_too_few_pairs_decide_nothing():
 def test_no_pairs_are_too_wild_to_decide(logs, sense):
     decision = pairs(blocks(*logs), sense, Decimal("1.1"), POLICY)
     assert not (decision.accept and decision.reject_p <= POLICY.rejection_risk)
+
+
+def test_no_difference_of_shares_is_told_beyond_a_hundred_points():
+    worst = Contrast(np.zeros(60), np.ones(60), None, as_ratio=False, rows=Rows(9.0, 4))
+    decision = contrast(worst, "at least", Decimal(-5), POLICY)
+    assert decision.low == -100
+    assert decision.high < -5
