@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pytest_procure import stats
 from pytest_procure.decision import Policy
 from pytest_procure.decision.comparisons import contrast, pairs
-from pytest_procure.metrics.measurement import Contrast, Pairs, Rows
+from pytest_procure.metrics.measurement import Contrast, Pairs
 
 POLICY = Policy()
 invariant = settings(deadline=None, derandomize=True, max_examples=60)
@@ -118,7 +118,7 @@ def test_no_pairs_are_too_wild_to_decide(logs, sense):
 
 
 def test_no_difference_of_shares_is_told_beyond_a_hundred_points():
-    worst = Contrast(np.zeros(60), np.ones(60), None, as_ratio=False, rows=Rows(9.0, 4))
+    worst = Contrast(np.zeros(60), np.ones(60), np.arange(60) // 3, as_ratio=False)
     decision = contrast(worst, "at least", Decimal(-5), POLICY)
     assert float(decision.low) == pytest.approx(-100, abs=1e-9)  # rounded outward
     assert decision.high < -5
