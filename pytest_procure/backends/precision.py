@@ -15,6 +15,8 @@ from .onnx_weights import Weights
 
 #: A part of the weights that is smaller says nothing of a model: scales, biases, a layer that is left.
 SMALL = 0.1
+#: A smaller part in a narrower precision than the declared one is told, from here on.
+TRACE = 0.01
 
 _TORCH = {
     "float64": "fp64",
@@ -91,6 +93,15 @@ def _packed(tensor: Any) -> tuple[str, int] | None:
     return kind, int(tensor.numel()) if shape is None else math.prod(map(int, shape))
 
 
+def layers_of_torch(weights: Iterable[Any]) -> dict[str, float]:
+    """Share of each precision among a module's matrices, whatever their size."""
+    counts: Counter[str] = Counter()
+    for one in weights:
+        if len(one.shape) > 1:
+            counts.update(of_torch([one], None))
+    return _shares(counts)
+
+
 def of_onnx(model: Path, *, shown: str) -> dict[str, float]:
     """Share of each precision among the weights that an ONNX model answers with; {} where none can be read.
 
@@ -99,19 +110,34 @@ def of_onnx(model: Path, *, shown: str) -> dict[str, float]:
     whole numbers hold `int8` whole, however the weights are stored. Raises `ProvisionError` for a model that
     cannot be read to its end.
     """
+    return in_onnx(model, shown=shown)[0]
+
+
+def in_onnx(model: Path, *, shown: str) -> tuple[dict[str, float], dict[str, float]]:
+    """Give these, and the share of each precision among the operators that multiply by weights.
+
+    The second says what the first cannot where one tensor is larger than all others: what is computed with it
+    may change nothing. Raises `ProvisionError` likewise.
+    """
     if has_other_format(model):
-        return {}
+        return {}, {}
     counts: Counter[str] = Counter()
     with mapped(model, shown) as data:
         weights = Weights(read(data))
+        layers = Counter(weights.layers())
     for word, size in weights.counted():
         counts[word] += size
     if _COMPILED in weights.operators:
-        return {}
+        return {}, {}
     found = _shares(counts)
     if any(_INTEGER.fullmatch(operator) for operator in weights.operators):
         found["int8"] = 1.0
-    return found
+    return found, _shares(layers)
+
+
+def bits_of(word: str) -> int:
+    """How many bits a number of this precision takes."""
+    return int(re.sub(r"\D", "", word) or 64)
 
 
 def _shares(counts: Counter[str]) -> dict[str, float]:

@@ -166,6 +166,13 @@ def test_a_module_that_shows_no_weights_is_told_as_not_observed(tmp_path):
     ]
 
 
+def test_layers_are_counted_whatever_their_size(tmp_path):
+    module = torch.nn.Sequential(torch.nn.Embedding(10_000, 8), torch.nn.Linear(8, 8).half())
+    observed = TorchModule(module).load(tmp_path).describe()["observed"]
+    assert observed["precision"]["fp16"] < 0.01
+    assert observed["layers"] == {"fp16": 0.5, "fp32": 0.5}
+
+
 class State:
     """What a tensor of bitsandbytes says of itself: two weights lie in each byte."""
 
