@@ -31,7 +31,7 @@ test: $(VENV)/.test  ## all tests that need Python only, two files at a time
 	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 test-torch: $(TORCH_VENV)/.torch  ## torch, here and in the example; TORCH=torch==2.13.0 picks a build
-	$(TORCH_VENV)/bin/python -m pytest tests/backends/test_torch_backend.py tests/backends/test_contract.py \
+	$(TORCH_VENV)/bin/python -m pytest tests/backends/test_torch_backend.py tests/backends/test_torch_weights.py tests/backends/test_contract.py \
 		tests/isolation/test_isolated_runtimes.py tests/plugin/test_plugin_bad_models.py tests/example
 
 test-gpu: nvidia-driver $(GPU_VENV)/.gpu  ## on a machine with an NVIDIA GPU: torch, onnxruntime, sessions, telemetry; docs/gpu.md
@@ -88,7 +88,7 @@ $(TORCH_VENV)/bin/python $(GPU_VENV)/bin/python $(OPENVINO_VENV)/bin/python:
 	$(PYTHON) -m venv $(@D)/..
 
 $(TORCH_VENV)/.torch: pyproject.toml | $(TORCH_VENV)/bin/python
-	$(TORCH_VENV)/bin/python -m pip install --quiet --editable '.[test]' $(TORCH) safetensors
+	$(TORCH_VENV)/bin/python -m pip install --quiet --editable '.[test]' $(TORCH) safetensors bitsandbytes
 	touch $@
 
 # A server that runs on torch, and so in its environment.
