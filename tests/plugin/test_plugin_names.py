@@ -28,7 +28,7 @@ MISTAKES = {
     "procure.run().quality.foo": "unknown quality metric `foo`. Known: accuracy",
     "procure.run().latency['p101']": "unknown latency metric `p101`. Known: p50, p90, p95, p99, p99.9",
     "procure.run().latency[95]": "unknown latency metric `95`; did you mean `p95`?",
-    "procure.run().latencies": "unknown name of a result `latencies`; did you mean `latency`?",
+    "procure.run().latencies": "unknown name of a result `latencies`; did you mean `latency`? Known: accuracy, answers, corpus, cost",
     "procure.sweep(rate=[5])": "`Procure.sweep(...)`: unknown argument `rate`; did you mean `rates`? Known:",
     "procure.run(bakend=3)": "`procure.run(...)`: unknown argument `bakend`; did you mean `backend`?",
     "procure.measure('own.joy', 3, units='s')": "`Procure.measure(...)`: unknown argument `units`; did you",
@@ -106,6 +106,24 @@ def test_a_hook_spelt_nearly_like_ours_in_a_plugin_of_the_suite_is_one_line(suit
     suite.tests("def test_of_another():\n    pass\n")
     said = suite.mistake("-p", "ours")
     assert said.startswith("ours.py:1: unknown hook `pytest_procure_offers`")
+
+
+@pytest.mark.parametrize("by", ["file", "flag"])
+def test_a_mistyped_setting_is_one_line(suite, by):
+    suite.tests("def test_of_another():\n    pass\n")
+    flags = ["-o", "procure_consumer_risc=0.01"] if by == "flag" else []
+    if by == "file":
+        suite.write("pytest.ini", "[pytest]\nprocure_consumer_risc = 0.01\n")
+    said = suite.mistake(*flags)
+    assert said.startswith("unknown ini key `procure_consumer_risc`; did you mean `procure_consumer_risk`?")
+
+
+def test_a_bare_number_against_a_time_is_one_line_with_its_place(suite):
+    suite.offers(good=1.0)
+    suite.tests("def test_reads(procure):\n    assert procure.run().latency.p95 <= 80\n")
+    ended = suite.run()
+    assert ended.quiet, ended.text
+    assert "procure: test_it.py:5: latency.p95 is a duration, so 80 needs its unit, as in ms(80)" in ended.text
 
 
 def test_workers_tell_a_hook_spelt_nearly_like_ours_in_one_line(suite):
