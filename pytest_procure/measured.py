@@ -121,7 +121,9 @@ class Measured:
         __tracebackhide__ = True
         metric = self._measurement.metric
         if isinstance(other, Measured):
-            raise ComparisonError(f"{self!r} and {other!r} are both measured; hold each against a bar of its own")
+            raise ComparisonError(
+                f"{self!r} and {other!r} are both measured; hold each against a bar of its own"
+            )
         if isinstance(other, Real) and not isinstance(other, (bool, int, float)):
             other = float(other)  # a numpy scalar
         try:
@@ -133,5 +135,7 @@ class Measured:
         if expected and not limit.dimension.startswith(expected):
             kind = expected.partition(" in ")[0]
             example = _EXAMPLES.get(kind, f'"{other} {own.unit if own else ""}"')
-            raise ComparisonError(f"{metric.name} is a {expected}, so {other!r} needs its unit, as in {example}")
+            raise ComparisonError(
+                f"{metric.name} is a {expected}, so {other!r} needs its unit, as in {example}"
+            )
         return limit

@@ -1,4 +1,4 @@
-"""Hooks of a suite that are not ours by a letter: by their name, or by a parameter's. Each is told in one line.
+"""Hooks and settings that are not ours by a letter, in their name or a parameter's: each is told in one line.
 
 Nobody would call a hook of another name, and offers would be missing; pluggy refuses a parameter of another
 name with a traceback of its own.

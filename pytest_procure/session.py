@@ -266,7 +266,7 @@ class Session:
         self.gate.expect([expected], stated)
 
     def _check_data(self, item: pytest.Item, marks: Declared) -> None:
-        """See that a dataset which is there has what a test's marks ask of it; of others only the run knows."""
+        """See that a dataset which is there has what marks ask of it; of others only the run knows."""
         callspec = getattr(item, "callspec", None)
         asked = None if callspec is None else callspec.params.get("_procure_slice")
         if not isinstance(asked, SliceAsked) or asked.source.known is None or overridden(item, "dataset"):

@@ -182,7 +182,9 @@ class Trial:
     def _concluded(self, keep: Keep | None) -> ResultRecord:
         case = self.case
         if case is None or not (case.results or case.findings()):
-            return self._untested(self.problem or "the test never ran its scenario; call `procure.run()` in it")
+            return self._untested(
+                self.problem or "the test never ran its scenario; call `procure.run()` in it"
+            )
         verdict, findings = case.conclude()
         problem = self.problem
         if problem and verdict is Verdict.ACCEPT:

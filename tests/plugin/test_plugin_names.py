@@ -28,7 +28,7 @@ MISTAKES = {
     "procure.run().quality.foo": "unknown quality metric `foo`. Known: accuracy",
     "procure.run().latency['p101']": "unknown latency metric `p101`. Known: p50, p90, p95, p99, p99.9",
     "procure.run().latency[95]": "unknown latency metric `95`; did you mean `p95`?",
-    "procure.run().latencies": "unknown name of a result `latencies`; did you mean `latency`? Known: accuracy, answers, corpus, cost",
+    "procure.run().latencies": "unknown name of a result `latencies`; did you mean `latency`?",
     "procure.sweep(rate=[5])": "`Procure.sweep(...)`: unknown argument `rate`; did you mean `rates`? Known:",
     "procure.run(bakend=3)": "`procure.run(...)`: unknown argument `bakend`; did you mean `backend`?",
     "procure.measure('own.joy', 3, units='s')": "`Procure.measure(...)`: unknown argument `units`; did you",
@@ -123,7 +123,9 @@ def test_a_bare_number_against_a_time_is_one_line_with_its_place(suite):
     suite.tests("def test_reads(procure):\n    assert procure.run().latency.p95 <= 80\n")
     ended = suite.run()
     assert ended.quiet, ended.text
-    assert "procure: test_it.py:5: latency.p95 is a duration, so 80 needs its unit, as in ms(80)" in ended.text
+    assert (
+        "procure: test_it.py:5: latency.p95 is a duration, so 80 needs its unit, as in ms(80)" in ended.text
+    )
 
 
 def test_workers_tell_a_hook_spelt_nearly_like_ours_in_one_line(suite):
@@ -159,3 +161,11 @@ def test_a_mistyped_argument_outside_a_hook_is_told_by_the_line_that_calls(suite
     assert ended.status == pytest.ExitCode.USAGE_ERROR
     assert "unknown argument `thread`; did you mean `threads`?" in ended.text
     assert "calling.py" not in ended.text
+
+
+def test_names_that_are_not_for_tests_are_not_listed(suite):
+    suite.offers(good=1.0)
+    suite.tests("def test_reads(procure):\n    procure.run().acuracy\n")
+    said = suite.run().text
+    assert "Known: accuracy, answers, corpus" in said
+    assert not [name for name in ("holds", "joint", "measurement", "taken") if f" {name}, " in said]

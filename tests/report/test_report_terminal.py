@@ -50,9 +50,7 @@ def test_an_invalid_or_undecided_bar_says_why_beside_its_numbers(demo):
 
 def test_an_undecided_bar_says_what_would_decide(everything):
     told = "\n".join(terminal.lines(everything, width=200))
-    assert (
-        "asked: at least 95 %. A new run of 9,120 samples in all would decide 9 times in 10." in told
-    )
+    assert "asked: at least 95 %. A new run of 9,120 samples in all would decide 9 times in 10." in told
 
 
 def test_how_each_offer_stands_is_not_said_again_as_a_reason(demo):
