@@ -68,6 +68,13 @@ def test_how_each_offer_stands_is_not_said_again_as_a_reason(demo):
     assert "because an offer was turned down; 1 failed" in terminal.lines(demo, width=160)[-1]
 
 
+def test_an_award_that_goes_through_beside_a_failed_test_says_why(demo):
+    demo["outcome"] |= {"exit_status": 0, "reasons": [], "award": "any", "accepted": True}
+    assert terminal.lines(demo, width=160)[-1] == (
+        "exit status 0 because one offer that meets everything is enough (`--procure-award any`)"
+    )
+
+
 def test_an_exit_status_without_reasons_stands_alone(demo):
     demo["outcome"] |= {"exit_status": 0, "reasons": []}
     assert terminal.lines(demo, width=80)[-1] == "exit status 0"
