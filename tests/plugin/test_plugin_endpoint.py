@@ -223,7 +223,9 @@ def test_an_endpoint_is_rejected_where_the_drain_time_does_not_suffice(suite, se
     (run,) = result["runs"]
     assert result["verdict"] == finding["verdict"] == "reject"
     assert finding["estimate"]["number"] < 0.999
-    assert finding["sentence"].startswith("requests scheduled at the declared rate that came back, good or failed: ")
+    assert finding["sentence"].startswith(
+        "requests scheduled at the declared rate that came back, good or failed: "
+    )
     assert "the endpoint never kept up: it answered" in " ".join(run["notes"])
 
 
