@@ -55,17 +55,15 @@ def pytest_configure():
 FROZEN = gc.get_freeze_count
 
 
-@pytest.fixture(autouse=True, scope="module")
-def _what_is_there_stays():
+@pytest.fixture(autouse=True)
+def _what_is_there_stays(monkeypatch):
     """Each run that is measured collects garbage first: a quarter of a second where all tests are held.
 
-    What was there before a file's tests is left out of it, and is never let in again.
+    What was there before a test is left out of it, and is never let in again.
     """
     gc.collect()
     gc.freeze()
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(gc, "get_freeze_count", lambda: 1)
-        yield
+    monkeypatch.setattr(gc, "get_freeze_count", lambda: 1)
 
 
 @pytest.fixture
