@@ -25,7 +25,7 @@ CONFTEST = """
                                                         references=[" w0 w1 w2 w3"] * 100)}}
 """
 TEST = """
-    @pytest.mark.scenario({scenario}, timeout="5 s", warmup={warmup})
+    @pytest.mark.scenario({scenario}, timeout="60 s", warmup={warmup})
     @pytest.mark.bar("error_rate", at_most=0.1)
     def test_{name}(procure):
         "Does it answer?"
