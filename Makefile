@@ -53,7 +53,7 @@ test-servers: $(SERVERS_VENV)/.servers $(TORCH_VENV)/.transformers  ## llama.cpp
 	$(TORCH_VENV)/bin/python -m pytest -m servers -k transformers tests/backends/test_contract.py tests/backends/test_transformers_serve.py
 
 test-browser: $(VENV)/.test $(VENV)/.browser  ## the report in a real Chromium (Debian: apt-get install chromium poppler-utils libpangoft2-1.0-0)
-	$(BIN)/python -m pytest -m browser
+	$(BIN)/python -m pytest -m browser tests/browser
 
 test-pythons: $(VENV)/.test $(PYTHONS:%=.venv-%/.wheel)  ## a pack of Python 3.11 on 3.12 and 3.13 (pyenv's, or fetched by uv)
 	$(BIN)/python -m pytest -m pythons tests/pythons
