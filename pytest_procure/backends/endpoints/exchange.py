@@ -36,7 +36,8 @@ def exchange(target: Target, path: str, body: bytes | None = None, *, limit: flo
         # Of a socket it takes the reader alone.
         return http.client.HTTPResponse(_Timed(sock, until), *rest, **named)  # type: ignore[arg-type]
 
-    connection = _connection(target, limit)
+    found = socket.getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM)
+    connection = _connection(target, limit / len(found))  # each address gets its share of the time
     connection.response_class = timed  # type: ignore[assignment] # which makes one, as the class does
     try:
         connection.connect()
