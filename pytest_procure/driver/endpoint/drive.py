@@ -13,7 +13,7 @@ from pytest_procure.driver.audit import Worked
 from pytest_procure.driver.interrupts import Interrupts
 from pytest_procure.driver.journal import Journal
 from pytest_procure.driver.limits import Limits
-from pytest_procure.driver.pull import Run
+from pytest_procure.driver.pull import Run, interruptible
 from pytest_procure.driver.readings import Readings
 from pytest_procure.driver.source import SampleSource
 from pytest_procure.driver.watch import Progress
@@ -77,7 +77,9 @@ class _Window:
     warmup_ns: int = 0
 
 
+@interruptible
 def drive(  # noqa: PLR0913 - who is driven, over what, and who looks on
+    interrupts: Interrupts,
     backend: LoadedEndpoint,
     source: SampleSource,
     scenario: Scenario,
@@ -100,22 +102,6 @@ def drive(  # noqa: PLR0913 - who is driven, over what, and who looks on
     empty or a sample makes no request, `EvidenceError` for a journal that cannot be written, and
     `ProvisionError` when the load processes cannot begin. What the endpoint does wrong is logged.
     """
-    with Interrupts() as interrupts:
-        interrupts.arm()
-        run = _drive(backend, source, scenario, interrupts, progress, probes, limits, journal)
-    return run.marked(interrupts)
-
-
-def _drive(  # noqa: PLR0913, PLR0917 - as above
-    backend: LoadedEndpoint,
-    source: SampleSource,
-    scenario: Scenario,
-    interrupts: Interrupts,
-    progress: Progress | None,
-    probes: Sequence[Probe],
-    limits: Limits,
-    journal: Journal | None,
-) -> Run:
     wall_limit = time.perf_counter_ns() + scenario.wall_limit.ns
     if not len(source):
         raise DataError("the dataset slice is empty; expected at least one sample")
