@@ -264,7 +264,8 @@ def test_one_question_that_is_let_in_is_enough(serving):
 
 def test_an_answer_that_takes_its_time_is_no_refusal(serving, monkeypatch):
     monkeypatch.setattr(admission, "PATIENCE_S", 0.2)
-    HttpJson(serving(lambda connection: connection.recv(1 << 16) and connection.recv(1))).load(None).admit(["a"])
+    url = serving(lambda connection: connection.recv(1 << 16) and connection.recv(1))
+    HttpJson(url).load(None).admit(["a"])
 
 
 def test_an_answer_is_asked_at_each_address_for_its_share_of_the_time(monkeypatch, serving):
