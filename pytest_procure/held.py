@@ -56,6 +56,7 @@ class Held:
         self.sealed_at = ""
         self.anchor = str(config.getoption("procure_ledger_head") or "").strip().lower()
         self._salt: bytes | None = None
+        self._lost = False  # the head that this machine kept
         if self.pilot or not (self.sealing or config.getoption("procure_plan")):
             self._open()
         self.waivers: list[WaiverRecord] = []
@@ -90,7 +91,12 @@ class Held:
     def _check(self, found: Spec) -> None:
         """Hold the spec against the ledger, and the ledger against a head that was kept elsewhere."""
         self.digest = spec.spec_digest(found)
+        kept = private.Private(self.folder)
+        self._lost = kept.head() is None and kept.is_here()
         chain = self.ledger.read()
+        self.day = max(
+            self.day, str(chain.entries[-1]["time"])[:10]
+        )  # a clock that was set back gains nothing
         sealed, self.sealed_at = sealed_specs(chain)[-1]
         if sealed != self.digest:
             raise EvidenceError(
@@ -260,7 +266,15 @@ class Held:
                 chain = self.ledger.read()
                 self.files[LEDGER] = ledger.dumps(chain)
                 anchored = bool(self.anchor)
-                told = LedgerPart(ledger.NAME, len(chain.entries), chain.head, anchored, runs(chain))
+                told = LedgerPart(
+                    ledger.NAME,
+                    len(chain.entries),
+                    chain.head,
+                    anchored,
+                    runs(chain),
+                    sealed_specs(chain),
+                    self._lost,
+                )
             except EvidenceError as error:
                 fault = str(error)
         sealed = self.spec

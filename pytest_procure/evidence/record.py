@@ -210,6 +210,7 @@ class LedgerRun(TypedDict):
     requirement: str
     candidate: str
     candidate_digest: str
+    model: str  # digest of what its backend disclosed of its model; "" where an entry does not say
     spec: str
     begun: str  # ISO 8601, UTC
     state: Literal["complete", "aborted"]  # aborted: begun, and ended before all requests were answered
@@ -217,6 +218,15 @@ class LedgerRun(TypedDict):
     as_sealed: bool  # whether it kept to its seal, but for deviations that were declared
     reason: str  # why it was run again, as declared
     here: bool  # whether it is a run of this session
+
+
+class EarlierSeal(TypedDict):
+    """A seal of another spec, under which something was asked before the one in force was sealed."""
+
+    spec: str  # SHA-256 of its canonical JSON
+    sealed: str  # ISO 8601, UTC
+    runs: int  # that began under it
+    looks: int  # screenings and pilots
 
 
 class LedgerRecord(TypedDict):
@@ -227,6 +237,7 @@ class LedgerRecord(TypedDict):
     head: str  # SHA-256 of the last entry: whoever keeps it elsewhere can show that nothing was cut off
     anchored: bool  # whether a head kept elsewhere was given, and found
     runs: list[LedgerRun]
+    earlier: list[EarlierSeal]
     sentence: str
 
 
