@@ -20,6 +20,7 @@ from .measured import Measured, Operator
 from .metrics import Execution, Measurement, Metric, metric, unmeasurable
 from .metrics.measurement import Exact, Interval
 from .metrics.metric import ALIVE, SUSTAINED
+from .redaction import redacted
 from .result import Result
 from .sustaining import sustained
 from .units import Number, Quantity, quantity
@@ -142,12 +143,13 @@ class Case:
         better = measured.metric.better
         towards_worse = bool(better) and _NATURAL[better] != sense  # type: ignore[index]
         flipped = stands.negated if stands and not stands.unclear else towards_worse
+        shown = f"{measured.metric.name} {operator} {limit}, outside an assert"
         bar = Bar(
             measured.metric,
             _OPPOSITE[sense] if flipped else sense,
             limit,
             source="asserted",
-            text=stands.text if stands else f"{measured.metric.name} {operator} {limit}, outside an assert",
+            text=redacted(stands.text) if stands else shown,
             where=stands.where if stands else "",
         )
         # What asks for the worse, or for what every offer shows, is no bar.

@@ -27,6 +27,7 @@ from .evidence.spec import SealedRequirement, Spec
 from .evidence.waivers import in_force, is_over, waiver_record, waivers
 from .gate import Expected, Gate
 from .holds import Hold
+from .redaction import redacted
 from .thresholds import limits
 
 _TASK = ("title", "decision", "measured_by", "measured_for")
@@ -183,7 +184,7 @@ class Held:
     def _fill(self, policy: Policy, award: str) -> None:
         """Write down what concerns the suite as a whole."""
         config = self._config
-        self.ran["task"] = {key: str(config.getini(f"procure_{key}")) for key in _TASK}
+        self.ran["task"] = {key: redacted(str(config.getini(f"procure_{key}"))) for key in _TASK}
         self.ran["rule"] = {
             "award": award,
             "consumer_risk": policy.consumer_risk,
@@ -214,7 +215,7 @@ class Held:
             candidate=requirement.candidate,
             stated=stated,
             kind="screen" if self.screen else "pilot" if self.pilot else "run",
-            reason=str(self._config.getoption("procure_rerun") or "").strip(),
+            reason=redacted(str(self._config.getoption("procure_rerun") or "").strip()),
             keeps=lambda own: self.keeps(own, requirement),
             waiver=in_force(self.waivers, requirement.id, requirement.candidate),
         )
@@ -340,7 +341,8 @@ def deviation(told: str) -> DeviationRecord:
             f"procure: `--procure-deviation {told!r}`; expected 'ID: reason; approver', where ID is what "
             "differs: a requirement, a candidate, a file or `suite`"
         )
-    return {"id": parts[0], "reason": parts[1], "approver": parts[2], "used": False}
+    named, why, who = parts[0], redacted(parts[1]), redacted(parts[2])
+    return {"id": named, "reason": why, "approver": who, "used": False}
 
 
 def _date(written: str) -> str:

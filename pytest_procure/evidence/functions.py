@@ -120,7 +120,7 @@ def _names(statements: set[ast.stmt]) -> set[str]:
 
 
 def _gives(node: ast.stmt) -> set[str]:
-    """Give the names that a statement may give a meaning to; what only mentions one may change what it is."""
+    """Give the names that a statement may give a meaning to; what only mentions one may change it."""
     if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
         return {node.name}
     names = _names({node})
@@ -167,7 +167,7 @@ def _mentioned(code: types.CodeType) -> set[str]:
     return set(code.co_names).union(*(_mentioned(each) for each in inner))
 
 
-def _value(value: Any, depth: int) -> Any:
+def _value(value: Any, depth: int) -> Any:  # noqa: PLR0911 - a kind of value each
     """Write a value that a function was made with; of what is no plain data, its kind.
 
     A path of this machine is left out: it is another one elsewhere.

@@ -13,9 +13,9 @@ from pytest_procure.datasets import DatasetSlice
 from pytest_procure.units import Quantity
 
 from .canonical import digest, plain
+from .functions import function_source
 from .items import groups, root, salted
 from .series import measured_part
-from .functions import function_source
 from .spec import SealedBar, SealedCandidate, SealedSlice
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from pytest_procure.errors import EvidenceError
+from pytest_procure.redaction import redacted
 
 #: Stands for the source of what has none to read.
 UNKNOWN = "unknown"
@@ -46,7 +47,8 @@ def asserts_of_test(function: Callable[..., Any], path: Path) -> list[str]:
         body = list(found[-1].body) if found else []
     asserts = [node for statement in body for node in ast.walk(statement) if isinstance(node, ast.Assert)]
     asserts.sort(key=lambda node: (node.lineno, node.col_offset))
-    return [f"assert {' '.join((ast.get_source_segment(text, node.test) or '').split())}" for node in asserts]
+    written = (" ".join((ast.get_source_segment(text, node.test) or "").split()) for node in asserts)
+    return [f"assert {redacted(each)}" for each in written]
 
 
 def suite_files(path: Path, root: Path, known: Collection[Path] = ()) -> set[Path]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from pytest_procure.evidence.record import (
     DeviationRecord,
@@ -65,6 +66,11 @@ def _sealed(record: Record) -> Iterator[str]:
         until = f", holds until {seal['expires']}" if seal["expires"] else ", states no expiry"
         yield f"Sealed spec {seal['spec'][:12]}, of {seal['sealed'][:10]}{until}."
         yield from (_earlier(each) for each in _seals_before(record))
+        if functions := [c["name"] for c in record["candidates"] if _has_function(c["backend"])]:
+            yield (
+                f"{', '.join(functions)}: answered by the suite's own Python; what that reads, such as a file of "
+                "weights, is not sealed."
+            )
         if seal["retest"]:
             yield f"A new run is asked for by a change of: {'; '.join(seal['retest'])}."
     deviations = record.get("deviations", [])
@@ -75,6 +81,13 @@ def _sealed(record: Record) -> Iterator[str]:
         for each in deviations
         if not each["used"]
     )
+
+
+def _has_function(disclosed: Any) -> bool:
+    """Whether what answers, or a stage of it, is a plain function."""
+    if isinstance(disclosed, Mapping):
+        return "source_sha256" in disclosed or any(map(_has_function, disclosed.values()))
+    return isinstance(disclosed, list) and any(map(_has_function, disclosed))
 
 
 def _seals_before(record: Record) -> list[EarlierSeal]:
@@ -132,15 +145,11 @@ def _series(record: Record) -> Iterator[str]:
             )
     if only:
         others = _others(record)
-        but = (
-            f"; the ledger holds {words.count(others, 'other runs')} under other names or models"
-            if others
-            else ""
-        )
-        yield (
-            f"Run 1 of 1 for {words.count(only, 'requirements')} on a candidate: of the same requirement, offer "
-            f"and model none was begun before{but}."
-        )
+        told = f"Run 1 of 1 for {words.count(only, 'requirements')} on a candidate: none was begun before"
+        if others:
+            begun = words.count(others, "runs")
+            told += f" of the same name and model; of another name or model {begun} began"
+        yield f"{told}."
 
 
 def _others(record: Record) -> int:
