@@ -228,7 +228,7 @@ class TokenPrice(Price):
         )
         return (
             f"{self.input:f} {self.currency} for {self.per:,} input tokens{cached} "
-            f"and {self.output:f} {self.currency} for {self.per:,} output tokens"
+            f"and {self.output:f} {self.currency} for {self.per:,} output tokens, as the endpoint counts them"
         )
 
     def describe(self) -> dict[str, Any]:

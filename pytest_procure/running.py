@@ -197,7 +197,7 @@ class Runner:
     def instead(self, backend: Provisioned) -> dict[str, Any] | None:
         """Give what a backend discloses of itself that is not the offer's; None for the offer's own."""
         own = backend is self._backend or backend in self._beside
-        return None if own else redacted_data(backend.describe())  # type: ignore[no-any-return] # a mapping
+        return None if own else redacted_data(backend.describe())
 
     def _reload(self, backend: Provisioned) -> None:
         """Load anew for a further launch, of the same files."""

@@ -100,7 +100,7 @@ def _line(named: Any) -> int:
     if isinstance(code, types.CodeType):
         return code.co_firstlineno
     try:
-        return inspect.getsourcelines(named)[1]
+        return int(inspect.getsourcelines(named)[1])
     except (OSError, TypeError):
         return 0
 
