@@ -10,6 +10,7 @@ import pytest
 from .candidates import checked_text
 from .errors import DeclarationError, unknown
 from .evidence.spec import SealedWaiver
+from .redaction import redacted
 
 _REQUIREMENT = ("owner", "risk")
 _WAIVER = ("owner", "reason", "expires", "candidate")
@@ -59,7 +60,8 @@ def _texts(item: pytest.Item, mark: pytest.Mark, known: tuple[str, ...]) -> dict
     for argument in mark.kwargs:
         if argument not in known:
             raise _wrong(item, mark.name, unknown("argument", argument, known))
-    return {name: checked_text(value, what=f"`{name}`") for name, value in mark.kwargs.items()}
+    given = {name: checked_text(value, what=f"`{name}`") for name, value in mark.kwargs.items()}
+    return {name: value if name == "candidate" else redacted(value) for name, value in given.items()}
 
 
 def _wrong(item: Any, mark: str, what: str) -> DeclarationError:

@@ -19,6 +19,7 @@ from .backends.protocol import Backend
 from .calling import declared, of_kind
 from .errors import DeclarationError, unknown
 from .isolation.declared import WAYS
+from .redaction import redacted, redacted_data
 from .units import Quantity, duration, money
 
 if TYPE_CHECKING:  # only suites that name published scores read them
@@ -89,7 +90,7 @@ class Price(ABC):
             "model": model,
             "currency": self.currency,
             **amounts,
-            "source": self.source,
+            "source": redacted(self.source),
             "date": self.date,
             "label": self.label,
         }
@@ -227,7 +228,7 @@ class TokenPrice(Price):
         )
         return (
             f"{self.input:f} {self.currency} for {self.per:,} input tokens{cached} "
-            f"and {self.output:f} {self.currency} for {self.per:,} output tokens"
+            f"and {self.output:f} {self.currency} for {self.per:,} output tokens, as the endpoint counts them"
         )
 
     def describe(self) -> dict[str, Any]:
@@ -314,8 +315,7 @@ class Candidate:
 
     def describe(self) -> dict[str, Any]:
         """What the offer states, as plain JSON data; the loaded backend describes itself."""
-        return {
-            "name": self.name,
+        stated = {
             "vendor": self.vendor,
             "precision": self.precision,
             "price": None if self.price is None else self.price.describe(),
@@ -326,6 +326,7 @@ class Candidate:
             "memory_limit": None if self.memory_limit is None else str(self.memory_limit),
             "notes": self.notes,
         }
+        return {"name": self.name, **redacted_data(stated)}
 
 
 def _set(frozen: object, **values: object) -> None:

@@ -9,19 +9,18 @@ from typing import Literal
 
 from . import wording
 from .asserts import Role
-from .backends.pipeline import Pipeline
 from .bars import Bar, Sense
 from .candidates import Candidate
-from .datasets import Dataset, DatasetSlice
 from .decision import Policy
 from .driver.log import Status
-from .errors import DataError, DeclarationError, unknown
+from .errors import DeclarationError
 from .hinting import hint
+from .looks import HeldTo, looks
 from .measured import Measured, Operator
 from .metrics import Execution, Measurement, Metric, metric, unmeasurable
-from .metrics.cost import SCORERS
 from .metrics.measurement import Exact, Interval
 from .metrics.metric import ALIVE, SUSTAINED
+from .redaction import redacted
 from .result import Result
 from .sustaining import sustained
 from .units import Number, Quantity, quantity
@@ -36,16 +35,20 @@ class Compared:
     """One comparison that the test made: everything that its finding follows from.
 
     `strict`: the bar itself is left out, as by `<`. `observed_only`: it is shown and decides nothing.
+    `looks`: runs of the same test that are not held to the bar.
     """
 
     bar: Bar
     measurement: Measurement
     strict: bool
     observed_only: bool
+    looks: int = 0
 
     def finding(self, policy: Policy) -> Finding:
         """Hold the measurement against the bar."""
+        policy = policy.after(self.looks)
         finding = find(self.bar, self.measurement, policy, observed_only=self.observed_only)
+        finding = replace(finding, looks=self.looks)
         exact = isinstance(self.measurement.basis, Exact)
         if self.strict and exact and self.measurement.estimate == self.bar.limit:
             why = "the assert leaves out the bar itself"  # a sampled value never lies on it
@@ -79,7 +82,7 @@ class Case:
         self.results: list[tuple[Result, bool]] = []  # (result, of the marked scenario)
         self.compared: list[Compared | Confirmation] = []
         self.own: dict[str, Measurement] = {}
-        self._asserted: list[Finding] = []
+        self._asserted: list[tuple[Compared | None, Finding]] = []  # None: the findings of a search
 
     def add(
         self,
@@ -109,7 +112,7 @@ class Case:
         of how many of what it is made.
         Raises `DeclarationError` for a name, value or range that cannot be meant.
         """
-        what = _own(name)
+        what = self._new(name)
         own = value if isinstance(value, Quantity) else quantity(value, unit)
         basis: Exact | Interval = Exact(own.number, "as the test measured it")
         if interval is not None:
@@ -122,7 +125,7 @@ class Case:
 
     def leave_unmeasured(self, name: str, reason: str) -> Measured:
         """Keep that nothing can be said of `own.NAME`. Raises `DeclarationError` as `measure` does."""
-        self.own[name] = unmeasurable(_own(name), reason)
+        self.own[name] = unmeasurable(self._new(name), reason)
         return Measured(self.own[name], self)
 
     def compare(
@@ -133,18 +136,20 @@ class Case:
         Nothing undecided is ever accepted: where the assert holds if the comparison does *not*, it is the
         opposite that has to be shown. Outside an assert, and where an assert makes something else of a
         comparison (`(a < b) is False`), the metric's better direction says which way accepts. A comparison
-        outside an assert, and one in an arm of an `or`, is shown and decides nothing.
+        outside an assert, one in an arm of an `or`, and one of a run on another backend than the offer's, is
+        shown and decides nothing.
         """
         sense: Sense = "at most" if operator in {"<", "<="} else "at least"
         better = measured.metric.better
         towards_worse = bool(better) and _NATURAL[better] != sense  # type: ignore[index]
         flipped = stands.negated if stands and not stands.unclear else towards_worse
+        shown = f"{measured.metric.name} {operator} {limit}, outside an assert"
         bar = Bar(
             measured.metric,
             _OPPOSITE[sense] if flipped else sense,
             limit,
             source="asserted",
-            text=stands.text if stands else f"{measured.metric.name} {operator} {limit}, outside an assert",
+            text=redacted(stands.text) if stands else shown,
             where=stands.where if stands else "",
         )
         # What asks for the worse, or for what every offer shows, is no bar.
@@ -156,14 +161,17 @@ class Case:
 
     def keep(self, compared: Compared) -> Finding:
         """Decide a comparison, and keep it with its finding."""
+        held = self._held_to(compared)
+        if held is not None and held.result.execution.instead is not None:
+            compared = replace(compared, observed_only=True)
         finding = compared.finding(self.policy)
         self.compared.append(compared)
-        self._asserted.append(finding)
+        self._asserted.append((compared, finding))
         return finding
 
     def explain(self, measured: Measurement) -> list[str]:
         """Say in words how the last comparison of a measurement was decided."""
-        compared = [f for f in self._asserted if f.measurement is measured]
+        compared = [f for _, f in self._asserted if f.measurement is measured]
         if not compared:
             return []
         _, (finding,) = judge(compared[-1:], self.policy)
@@ -178,12 +186,55 @@ class Case:
     def findings(self) -> list[Finding]:
         """All findings, in the order in which the test states them; their verdicts are still open."""
         found: list[Finding] = []
-        for result, declared in self.results:
+        for result, declared in self._own_runs():
             if declared and result.execution.scenario.rate_is_declared:
                 found.append(self._sustained(result))
             found += self._endings(result)
             found += [self._held(bar, result) for bar in self.bars if declared]
-        return found + self._asserted
+        return found + [
+            finding if compared is None else self._after_looks(compared, finding)
+            for compared, finding in self._asserted
+        ]
+
+    def _own_runs(self) -> list[tuple[Result, bool]]:
+        """List the runs of the offer itself: of another backend nothing is held for or against it."""
+        return [each for each in self.results if each[0].execution.instead is None]
+
+    def _after_looks(self, compared: Compared, finding: Finding) -> Finding:
+        """Judge what was asserted of one run by all that could have been picked in its place."""
+        asserted = None if finding.observed_only else self._held_to(compared)
+        if asserted is None:
+            return finding
+        held = [
+            HeldTo(result, bar, bar.limits)
+            for result, is_held in self.results
+            if is_held
+            for bar in self.bars
+        ]
+        decides = (each for each, _ in self._asserted if each is not None and not each.observed_only)
+        held += [each for each in map(self._held_to, decides) if each is not None]
+        confirmed = {id(each.result) for each in self.compared if isinstance(each, Confirmation)}
+        # A sweep gives points, on which nothing is asserted, and no run to pick.
+        runs = [run for run, _ in self._own_runs() if run.sweep is None or id(run) in confirmed]
+        seen = looks(asserted, held, runs)
+        return replace(compared, looks=seen).finding(self.policy) if seen else finding
+
+    def _held_to(self, compared: Compared) -> HeldTo | None:
+        """Find the run that a comparison is of; None for a value that is of none."""
+        for result, _ in self.results:
+            of_run, limits = result.holds(compared.measurement)
+            if of_run:
+                return HeldTo(result, compared.bar, limits)
+        return None
+
+    def _new(self, name: str) -> Metric:
+        """Give the metric of a value that is to be kept: one of each name. Raises `DeclarationError`."""
+        if name in self.own:
+            raise DeclarationError(
+                f"`{name}` was measured before in this test, and its first value stands; give another value "
+                "another name"
+            )
+        return _own(name)
 
     def conclude(self) -> tuple[Verdict, tuple[Finding, ...]]:
         """Judge all findings together. Without a run of the marked scenario nothing was tested."""
@@ -194,7 +245,7 @@ class Case:
             late=late,
             late_failures=late_failures,
             may_flatter=any(
-                run.audit.may_flatter for result, _ in self.results for run in result.execution.launches
+                run.audit.may_flatter for result, _ in self._own_runs() for run in result.execution.launches
             ),
         )
         untested = bool(self.bars) and not any(declared for _, declared in self.results)
@@ -228,15 +279,18 @@ class Case:
 
         The findings are shown beside the capacity; it is the capacity that decides.
         """
-        found = [self._sustained(result), *(self._held(bar, result) for bar in bars)]
+        earlier = sum(isinstance(each, Confirmation) for each in self.compared)
+        policy = self.policy.after(earlier)  # of several searches the best may be picked
+        found = [self._sustained(result), *(self._held(bar, result, policy) for bar in bars)]
         self.compared.append(Confirmation(result, tuple(bars)))
-        self._asserted += [replace(finding, observed_only=True) for finding in found]
+        found = [replace(finding, observed_only=True, looks=earlier) for finding in found]
+        self._asserted += [(None, finding) for finding in found]
         missed = [finding for finding in found if not finding.decision.accept]
         return wording.sentence(missed[0]) if missed else ""
 
     def faults(self, result: Result, more: Sequence[Bar] = ()) -> tuple[str, ...]:
         """Give the harness's own faults in a run, by the tightest latency bar of the case, and of `more`."""
-        bars = [*self.bars, *more, *(finding.bar for finding in self._asserted)]
+        bars = [*self.bars, *more, *(finding.bar for _, finding in self._asserted)]
         limits = [bar.limit.ns for bar in bars if bar.limit.dimension == "duration"]
         limits += [bar.limits.latency.ns for bar in bars if bar.limits and bar.limits.latency]
         tightest = min(limits, default=None)
@@ -246,7 +300,7 @@ class Case:
 
     def _lateness(self) -> tuple[bool, bool]:
         late = late_failures = False
-        for result, _ in self.results:
+        for result, _ in self._own_runs():
             if self.faults(result):
                 late = True
                 ended = set(result.execution.status.tolist())
@@ -255,8 +309,8 @@ class Case:
                 late_failures = late_failures or bool(ended & missing)
         return late, late_failures
 
-    def _held(self, bar: Bar, result: Result) -> Finding:
-        return find(bar, self._measured(bar, result), self.policy)
+    def _held(self, bar: Bar, result: Result, policy: Policy | None = None) -> Finding:
+        return find(bar, self._measured(bar, result), policy or self.policy)
 
     def _measured(self, bar: Bar, result: Result) -> Measurement:
         if bar.metric.kind == "own":
@@ -315,52 +369,3 @@ def _unexplained(result: Result) -> bool:
     """Whether a process ended in a way that no want of processor time explains."""
     endings = [ending for run in result.execution.launches for ending in run.endings]
     return any(not ending.may_be_late for ending in endings)
-
-
-def check_slice(chosen: object) -> None:
-    """Raise `DataError` where a suite's own `dataset_slice` fixture gives something else."""
-    if not isinstance(chosen, DatasetSlice):
-        raise DataError(
-            f"the `dataset_slice` fixture gave {type(chosen).__name__}; expected a slice, as `Dataset.slice` "
-            "makes one"
-        )
-    chosen.check_unchanged()  # the digest is of what it is now, before a candidate has it in hand
-
-
-def check_labels(dataset: Dataset, bars: Sequence[Bar]) -> None:
-    """Check before the run that every quality bar can be scored. Raises `DataError`."""
-    for bar in bars:
-        what = bar.measured or bar.metric
-        if what.stage:
-            _check_stage_labels(dataset, what)
-            continue
-        wanted = bar.limits.correct if bar.limits else SCORERS.get(what.name, "")
-        wanted = what.name if what.kind == "quality" else wanted
-        if not wanted:
-            continue
-        if dataset.references is None and not what.of_corpus:
-            raise DataError(
-                f"bar `{bar.metric.name}`: dataset `{dataset.name}` has no references to score against; "
-                "give it `references=`, or drop the bar"
-            )
-        known = [*dataset.scorers, *(f"corpus.{name}" for name in dataset.corpus)]
-        if wanted not in known:
-            raise DataError(f"dataset `{dataset.name}`: {unknown('scorer', wanted, known)}")
-
-
-def _check_stage_labels(dataset: Dataset, what: Metric) -> None:
-    if what.kind == "quality" and what.stage not in dataset.stages:
-        raise DataError(
-            f"bar `{what.name}`: dataset `{dataset.name}`: "
-            f"{unknown('stage with labels', what.stage, dataset.stages)}; give it `stages=`"
-        )
-
-
-def check_stages(bars: Sequence[Bar], candidate: Candidate) -> None:
-    """Check before the run that a pipeline has the stages that bars are put on. Raises `DeclarationError`."""
-    if not isinstance(candidate.backend, Pipeline):
-        return  # what has no stages at all is not measurable, and says so
-    for bar in bars:
-        if bar.metric.stage and bar.metric.stage not in candidate.backend.names:
-            known = candidate.backend.names
-            raise DeclarationError(f"bar `{bar.metric.name}`: {unknown('stage', bar.metric.stage, known)}")

@@ -8,6 +8,7 @@ from typing import Any, Literal, TypedDict
 from .evidence.record import (
     DeviationRecord,
     DifferenceRecord,
+    EarlierSeal,
     LedgerRecord,
     LedgerRun,
     ResultRecord,
@@ -15,16 +16,18 @@ from .evidence.record import (
     WaiverRecord,
 )
 from .evidence.sealed import LedgerPart, SealedPart
-from .evidence.series import aborted
+from .evidence.series import aborted, is_same, under_others
 from .gate import Gate
 
 _State = Literal["unsealed", "sealed", "deviating", "expired", "screen"]
 
 FURTHER_RUNS = (
     "The first complete run of a requirement on a candidate decides. A further run is declared with its "
-    "reason and judged alone: run k at the consumer's risk divided by 2^(k-1), so that all runs together "
-    "wrongly accept an offer that is exactly at a bar with at most twice the consumer's risk. A run counts "
-    "from its first request on, also where it was aborted. Runs are never pooled."
+    "reason and judged alone: run k at the consumer's risk divided by 2^(k-1), so that all runs of one "
+    "requirement on one offer with one model together wrongly accept an offer that is exactly at a bar with "
+    "at most twice the consumer's risk; what ran under another name, or with another model, is in the ledger "
+    "and counts apart. A run counts from its first request on, also where it was aborted. Runs are never "
+    "pooled."
 )
 
 
@@ -60,7 +63,7 @@ def hold_back(held: SealedPart, gate: Gate) -> Sealed:
         "waivers": _waivers(held, gate),
     }
     if held.ledger is not None:
-        found["ledger"] = _ledger(held.ledger, gate.results.values())
+        found["ledger"] = _ledger(held.ledger, held.spec, gate.results.values())
     if held.fault:
         gate.faults.append(held.fault)
     return found
@@ -96,9 +99,10 @@ def _declared(
 def _seal(held: SealedPart, differences: list[DifferenceRecord]) -> SealRecord:
     open_ones = [each for each in differences if not each["declared"]]
     state: _State = "sealed"
+    anew = anew_sentence(earlier_seals(held.ledger, held.spec))
     said = (
         "Bars, data, candidates and tests are those that were sealed"
-        + (" before anything was measured" if held.sealed else "")
+        + (" before anything was measured" if held.ledger is not None and not anew else "")
         + "."
     )
     if not held.spec:
@@ -112,6 +116,8 @@ def _seal(held: SealedPart, differences: list[DifferenceRecord]) -> SealRecord:
         state, said = "expired", held.general[0]
     elif differences:
         said = f"The run is as sealed, but for {len(differences)} difference(s), which were declared."
+    if anew and not held.screen:
+        said = f"{said} {anew}"
     return {
         "state": state,
         "required": held.required,
@@ -123,6 +129,30 @@ def _seal(held: SealedPart, differences: list[DifferenceRecord]) -> SealRecord:
         "differences": differences,
         "sentence": said,
     }
+
+
+def earlier_seals(held: LedgerPart | None, spec: str) -> list[EarlierSeal]:
+    """List the seals of other specs under which something was asked, the oldest first."""
+    others = [] if held is None else under_others(held.runs, spec)
+    when = dict(reversed([] if held is None else held.seals))
+    found = []
+    for digest in dict.fromkeys(run["spec"] for run in others):
+        kinds = [run["kind"] == "run" for run in others if run["spec"] == digest]
+        sealed = when.get(digest, "")
+        found.append(EarlierSeal(spec=digest, sealed=sealed, runs=sum(kinds), looks=len(kinds) - sum(kinds)))
+    return found
+
+
+def anew_sentence(earlier: Sequence[EarlierSeal]) -> str:
+    """Say that the suite was sealed again after something was seen; "" where it was not."""
+    if not earlier:
+        return ""
+    begun, looks = (sum(each[key] for each in earlier) for key in ("runs", "looks"))
+    told = [f"{begun} run(s)"] * bool(begun) + [f"{looks} screening(s) or pilot(s)"] * bool(looks)
+    return (
+        f"The suite was sealed anew after {' and '.join(told)} had begun under another spec: bars, data and "
+        "tests may have been set after results."
+    )
 
 
 def _waivers(held: SealedPart, gate: Gate) -> list[WaiverRecord]:
@@ -143,7 +173,7 @@ def _waivers(held: SealedPart, gate: Gate) -> list[WaiverRecord]:
     return found
 
 
-def _ledger(held: LedgerPart, results: Iterable[ResultRecord]) -> LedgerRecord:
+def _ledger(held: LedgerPart, spec: str, results: Iterable[ResultRecord]) -> LedgerRecord:
     """Tell the ledger as it stands, and see that each result's series is of the length that it has now."""
     series: list[Any] = [result["series"] for result in results if "series" in result]
     here = {each["ledger_id"] for each in series}
@@ -162,23 +192,25 @@ def _ledger(held: LedgerPart, results: Iterable[ResultRecord]) -> LedgerRecord:
         "head": held.head,
         "anchored": held.anchored,
         "runs": every,
-        "sentence": _ledger_sentence(every, held.head, anchored=held.anchored),
+        "earlier": earlier_seals(held, spec),
+        "sentence": _ledger_sentence(held, every),
     }
 
 
 def _series(every: list[LedgerRun], own: LedgerRun) -> list[LedgerRun]:
-    same = ("requirement", "candidate_digest", "kind")
-    return [run for run in every if all(run.get(key) == own.get(key) for key in same)]
+    return [run for run in every if run["kind"] == own["kind"] and is_same(run, own)]
 
 
-def _ledger_sentence(every: list[LedgerRun], head: str, *, anchored: bool) -> str:
+def _ledger_sentence(held: LedgerPart, every: list[LedgerRun]) -> str:
     counted = [run for run in every if run["kind"] == "run"]
     screens, pilots = (sum(run["kind"] == kind for run in every) for kind in ("screen", "pilot"))
     told = (
         f"The ledger holds {len(counted)} run(s), {aborted(counted)} of them aborted, {screens} screening(s) "
-        f"and {pilots} pilot(s); its head is {head[:12]}."
+        f"and {pilots} pilot(s); its head is {held.head[:12]}."
     )
-    if anchored:
+    if held.lost:
+        told += " The head that this machine kept is gone, so it cannot see whether the end was cut off."
+    if held.anchored:
         return f"{told} A head that was kept elsewhere was given and found in it."
     return (
         f"{told} That later runs were removed together with all trace of them cannot be excluded unless a "

@@ -114,7 +114,8 @@ def procure(
     dataset_slice: DatasetSlice,
 ) -> Generator[Procure]:
     """Run the marked scenario on the candidate, and hold what is measured against the bars."""
-    from .cases import Case, check_labels, check_slice, check_stages  # noqa: PLC0415 - only sessions that use us pay
+    from .cases import Case  # noqa: PLC0415 - only sessions that use us pay
+    from .checks import check_labels, check_slice, check_stages  # noqa: PLC0415 - the same
     from .disclosure import refuse_unfit  # noqa: PLC0415 - the same
     from .marks import check_unchanged  # noqa: PLC0415 - the same
     from .procure import Procure  # noqa: PLC0415 - the same

@@ -27,6 +27,7 @@ from .evidence.spec import SealedRequirement, Spec
 from .evidence.waivers import in_force, is_over, waiver_record, waivers
 from .gate import Expected, Gate
 from .holds import Hold
+from .redaction import redacted
 from .thresholds import limits
 
 _TASK = ("title", "decision", "measured_by", "measured_for")
@@ -56,6 +57,7 @@ class Held:
         self.sealed_at = ""
         self.anchor = str(config.getoption("procure_ledger_head") or "").strip().lower()
         self._salt: bytes | None = None
+        self._lost = False  # the head that this machine kept
         if self.pilot or not (self.sealing or config.getoption("procure_plan")):
             self._open()
         self.waivers: list[WaiverRecord] = []
@@ -90,7 +92,12 @@ class Held:
     def _check(self, found: Spec) -> None:
         """Hold the spec against the ledger, and the ledger against a head that was kept elsewhere."""
         self.digest = spec.spec_digest(found)
+        kept = private.Private(self.folder)
+        self._lost = kept.head() is None and kept.is_here()
         chain = self.ledger.read()
+        self.day = max(
+            self.day, str(chain.entries[-1]["time"])[:10]
+        )  # a clock that was set back gains nothing
         sealed, self.sealed_at = sealed_specs(chain)[-1]
         if sealed != self.digest:
             raise EvidenceError(
@@ -177,7 +184,7 @@ class Held:
     def _fill(self, policy: Policy, award: str) -> None:
         """Write down what concerns the suite as a whole."""
         config = self._config
-        self.ran["task"] = {key: str(config.getini(f"procure_{key}")) for key in _TASK}
+        self.ran["task"] = {key: redacted(str(config.getini(f"procure_{key}"))) for key in _TASK}
         self.ran["rule"] = {
             "award": award,
             "consumer_risk": policy.consumer_risk,
@@ -208,7 +215,7 @@ class Held:
             candidate=requirement.candidate,
             stated=stated,
             kind="screen" if self.screen else "pilot" if self.pilot else "run",
-            reason=str(self._config.getoption("procure_rerun") or "").strip(),
+            reason=redacted(str(self._config.getoption("procure_rerun") or "").strip()),
             keeps=lambda own: self.keeps(own, requirement),
             waiver=in_force(self.waivers, requirement.id, requirement.candidate),
         )
@@ -260,7 +267,15 @@ class Held:
                 chain = self.ledger.read()
                 self.files[LEDGER] = ledger.dumps(chain)
                 anchored = bool(self.anchor)
-                told = LedgerPart(ledger.NAME, len(chain.entries), chain.head, anchored, runs(chain))
+                told = LedgerPart(
+                    ledger.NAME,
+                    len(chain.entries),
+                    chain.head,
+                    anchored,
+                    runs(chain),
+                    sealed_specs(chain),
+                    self._lost,
+                )
             except EvidenceError as error:
                 fault = str(error)
         sealed = self.spec
@@ -326,7 +341,8 @@ def deviation(told: str) -> DeviationRecord:
             f"procure: `--procure-deviation {told!r}`; expected 'ID: reason; approver', where ID is what "
             "differs: a requirement, a candidate, a file or `suite`"
         )
-    return {"id": parts[0], "reason": parts[1], "approver": parts[2], "used": False}
+    named, why, who = parts[0], redacted(parts[1]), redacted(parts[2])
+    return {"id": named, "reason": why, "approver": who, "used": False}
 
 
 def _date(written: str) -> str:

@@ -17,7 +17,7 @@ from .evidence.differences import candidate_differences, difference, disclosed_d
 from .evidence.ledger import Chain, Entry, Ledger
 from .evidence.record import DifferenceRecord, SeriesRecord, WaiverRecord
 from .evidence.sealing import salted_slice, sealed_as_salted, sealed_candidate
-from .evidence.series import aborted, begun_entry, number, refusal, series
+from .evidence.series import aborted, begun_entry, model_digest, number, refusal, series
 from .evidence.spec import Spec
 
 
@@ -50,6 +50,7 @@ class Hold:
     differences: list[DifferenceRecord] = field(default_factory=list)
     run: str = ""  # "" until it begins
     _digest: str = ""
+    _model: str = ""
     _number: int = 1
     _aborted: int = 0  # of those before it
     _risk: float = 0.0
@@ -64,6 +65,7 @@ class Hold:
         hidden = salted_slice(chosen, self.salt or _instead_of_a_salt())
         _ = hidden.digest
         self._digest = sealed_candidate(self.stated, disclosed)["digest"]
+        self._model = model_digest(plain(disclosed))
         if self.kind == "run":
             self.differences += disclosed_differences(self.spec, self.candidate, plain(disclosed))
             self.differences += self._of_slice(hidden)
@@ -96,19 +98,21 @@ class Hold:
         run = uuid.uuid4().hex
 
         def entry(chain: Chain) -> Entry:
-            earlier = series(chain, self.requirement, self._digest) if self.kind == "run" else []
-            if why := refusal(earlier, self.reason):
-                raise EvidenceError(why)
-            self._number, self._aborted = number(earlier), aborted(earlier)
-            return begun_entry(
+            own = begun_entry(
                 run,
                 kind=self.kind,
                 requirement=self.requirement,
                 candidate=self.candidate,
                 candidate_digest=self._digest,
+                model=self._model,
                 spec=self.spec_digest,
-                reason=self.reason if earlier else "",
+                reason="",
             )
+            earlier = series(chain, own) if self.kind == "run" else []
+            if why := refusal(earlier, self.reason):
+                raise EvidenceError(why)
+            self._number, self._aborted = number(earlier), aborted(earlier)
+            return {**own, "reason": self.reason if earlier else ""}
 
         self.ledger.append("begin", entry)
         self.run = run
@@ -177,5 +181,5 @@ class Hold:
                     sentence=said,
                 )
             ]
-        ran = sealed_as_salted(hidden, self.salt)
+        ran = sealed_as_salted(hidden, self.salt, self.ledger.path.parent)
         return list(slice_differences(self.requirement, self.candidate, offer["slice"], sealed, ran))

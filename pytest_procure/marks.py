@@ -13,6 +13,7 @@ import pytest
 from .bars import Bar, declare_bar
 from .candidates import Candidate
 from .errors import DeclarationError, ProcureError, unknown
+from .redaction import redacted
 from .scenarios import Scenario
 
 if TYPE_CHECKING:
@@ -192,7 +193,7 @@ def question_of(item: pytest.Item) -> str:
     written = inspect.getdoc(getattr(item, "obj", None)) or ""
     paragraph = " ".join(written.split("\n\n")[0].split())
     named = getattr(item, "originalname", item.name).removeprefix("test_").replace("_", " ")
-    return paragraph or f"{named[:1].upper()}{named[1:]}?"
+    return redacted(paragraph) or f"{named[:1].upper()}{named[1:]}?"
 
 
 def requirement_id(item: pytest.Item, candidate: str) -> str:

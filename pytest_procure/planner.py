@@ -12,7 +12,7 @@ from _pytest.runner import runtestprotocol
 from . import stopping
 from ._keys import session_key, trial_key
 from .asserts import after
-from .cases import check_labels
+from .checks import check_labels
 from .datasets import Dataset
 from .errors import ProcureError
 from .evidence.parts import Requirement

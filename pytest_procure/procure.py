@@ -84,8 +84,9 @@ class Procure(Named):
     def run(self, scenario: Scenario | str | None = None, *, backend: Any = None, **arguments: Any) -> Result:
         """Run the marked scenario, and score the answers it gave.
 
-        With arguments (`procure.run("offline", count=100)`, or another `backend`) it is a run of your own: it
-        carries what you assert on it, and the declared bars are not judged on it.
+        With arguments (`procure.run("offline", count=100)`) it is a run of your own: it carries what you
+        assert on it, and the declared bars are not judged on it. Of a run on another `backend` than the
+        offer's nothing is held for or against the offer: what you assert on it is shown and decides nothing.
 
         Raises `DeclarationError` and `ProvisionError` for what cannot be run, `DataError` for what cannot be
         scored. Failures of the candidate raise nothing: they are counted.
@@ -109,6 +110,7 @@ class Procure(Named):
         """Run, score and keep."""
         mine, runner = self._backend, self._runner
         try:
+            instead = runner.instead(on)  # before it is closed
             if on is not mine:  # the fixture has looked at its own
                 refuse_unfit(on.describe(), self._slice.inputs)
             self._begin(on, chosen)
@@ -126,7 +128,8 @@ class Procure(Named):
                 on.close()
                 mine.troubles += on.troubles
         self._slice.check_unchanged()
-        return self._added(runner.execution(chosen, launches, energy), declared=not own)
+        made = runner.execution(chosen, launches, energy, instead=instead)
+        return self._added(made, declared=not own)
 
     @declaring
     def find_capacity(  # noqa: PLR0913 - a search has this many knobs, all of them keywords
@@ -224,6 +227,10 @@ class Procure(Named):
 
         `features`: name -> function of an input that gives a number or a text; strata are one by themselves.
         """
+        if result.execution.instead is not None:
+            raise DeclarationError(
+                "`find_slice` searches a run of the offer, and this one ran on another backend"
+            )
         return found_slice(self._case, result.execution, features or {}, asked)
 
     def _chosen(self, scenario: Scenario | str | None, arguments: dict[str, Any]) -> Scenario:

@@ -30,7 +30,12 @@ _VALUES = re.compile(
 )
 _BEARER = re.compile(r"(?i)\b(bearer|basic)\s+[\w.~+/=-]{8,}")
 _NAMED = re.compile(
-    r"(?i)([\w.-]*(?:api[_-]?key|token|secret|passw(?:or)?d|credential)[\w.-]*[\"']?\s*[=:]\s*[\"']?)([^\s\"',;&)}]+)"
+    r"""(?ix)
+    ( (?: [\w.-]* (?: api[_-]?key | token | secret | passw(?:or)?d | passphrase | credential ) [\w.-]*
+        | (?<![\w.-]) (?: [\w.-]*[_.-] )? pwd?
+      ) ["']? \s* [=:] \s* ["']?
+    ) ( [^\s"',;&)}]+ )
+    """
 )
 #: An option of a command line that takes a secret; `--max-tokens`, `--tokenizer` and `--key-file` take none.
 _OPTION = re.compile(

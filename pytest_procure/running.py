@@ -8,7 +8,7 @@ short      for a search or a sweep, judged by nobody
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
 from functools import partial
@@ -75,6 +75,7 @@ class Runner:
         self._journals = journals  # a journal for each run of the driver
         self._reached: list[Provisioned] = []  # somebody was there, so from then on it is their own doing
         self._admitted: list[LoadedBackend] = []  # a question was let in, so it was asked rightly
+        self._beside: list[Provisioned] = []  # of candidates that this one is compared with
         self._scores: dict[tuple[int, str], tuple[RequestLog, Scored]] = {}
 
     def alone_on(self, device: str) -> AbstractContextManager[None]:
@@ -121,7 +122,9 @@ class Runner:
                 run = self._drive(backend, self._slice, scenario, instruments)
             except KeyboardInterrupt:
                 if launches:  # those before it are kept as well, and judged by nobody
-                    self._case.add(self.execution(scenario, launches), declared=False)
+                    self._case.add(
+                        self.execution(scenario, launches, instead=self.instead(backend)), declared=False
+                    )
                 raise
             launches.append(run)
             joules.append(instruments.joules(run.origin_ns, run.origin_ns + run.log.window_ns))
@@ -148,6 +151,7 @@ class Runner:
                 other = offer.candidate
                 candidates[other.name] = other
                 backends[other.name] = Provisioned(other.backend, offer.base, offer.isolation)
+                self._beside.append(backends[other.name])
                 loaded.callback(backends[other.name].close)
                 backends[other.name].before &= self._backend.before  # the candidate is there already
                 refuse_deviating(other, backends[other.name].describe())
@@ -169,7 +173,7 @@ class Runner:
             for each in candidates
         }
 
-    def execution(
+    def execution(  # noqa: PLR0913 - what an execution is made of
         self,
         scenario: Scenario,
         launches: Sequence[Run],
@@ -177,15 +181,23 @@ class Runner:
         *,
         blocks: bool = False,
         of: Candidate | None = None,
+        instead: Mapping[str, Any] | None = None,
     ) -> Execution:
-        """Score what was answered; `of`: another candidate than the case's own."""
+        """Score what was answered; `of`: by another candidate than the case's own; `instead`: see there."""
         known = {} if self._slice.references is None else self._slice.dataset.scorers
         found = [{name: self._scored(run.log, known[name]) for name in known} for run in launches]
         by_stage = score_stages(tuple(run.log for run in launches), self._slice)
         runs = telling(launches, found, by_stage, whole=not blocks)
         scores = {name: np.concatenate([each[name].values for each in found]) for name in known}
         stages = {name: each.values for name, each in by_stage.items()}
-        return Execution(of or self._candidate, scenario, self._slice, runs, scores, energy, blocks, stages)
+        return Execution(
+            of or self._candidate, scenario, self._slice, runs, scores, energy, blocks, stages, instead
+        )
+
+    def instead(self, backend: Provisioned) -> dict[str, Any] | None:
+        """Give what a backend discloses of itself that is not the offer's; None for the offer's own."""
+        own = backend is self._backend or backend in self._beside
+        return None if own else redacted_data(backend.describe())
 
     def _reload(self, backend: Provisioned) -> None:
         """Load anew for a further launch, of the same files."""
@@ -226,7 +238,7 @@ class Runner:
         run.log.stages = {name: told[name] for name in backend.stages if name in told}
         if run.interrupted:
             # What was seen so far is kept, marked as interrupted; no bar is judged on it.
-            self._case.add(self.execution(scenario, [run]), declared=False)
+            self._case.add(self.execution(scenario, [run], instead=self.instead(backend)), declared=False)
             raise KeyboardInterrupt
         return measured_part(run, scenario)
 

@@ -87,7 +87,8 @@ class Sealer:
             why = self._failed[0] if self._failed else "it does not ask for `procure`, which measures"
             raise ProcureError(f"{item.nodeid} cannot be sealed: {why}")
         requirement = trial.requirement
-        name = _placed(sealed_slice(trial.chosen, salt), ran)
+        suite = self._config.stash[session_key].held.folder
+        name = _placed(sealed_slice(trial.chosen, salt, suite), ran)
         ran["requirements"][requirement.id]["offers"][requirement.candidate]["slice"] = name
         stated = ran["candidates"][requirement.candidate]["stated"]
         ran["candidates"][requirement.candidate] = sealed_candidate(stated, trial.disclosed)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from ._keys import trial_key
-from .cases import check_labels
+from .checks import check_labels
 from .decision import Policy
 from .errors import DeclarationError, ProcureError, nearest, unknown
 from .evidence.partial import KILLED

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def session_file(session: Session, status: int) -> SessionFile:
     """Write down what a session knows by now beside its tests; `status` is pytest's own."""
     config, gate = session.config, session.gate
-    stated = {key: str(config.getini(f"procure_{key}")) for key in STATED}
+    stated = {key: redacted(str(config.getini(f"procure_{key}"))) for key in STATED}
     return SessionFile(
         format="pytest-procure/session",
         version=1,

@@ -70,7 +70,7 @@ class Trial:
         self.ended_early = True
         line = _line(error, function)
         if function is not None and line is not None:
-            self.not_reached = after(function, line)
+            self.not_reached = [(redacted(text), where) for text, where in after(function, line)]
         if not (isinstance(error, AssertionError) and self._asserted_badly(error)):
             said = str(error).strip().splitlines()
             own = isinstance(error, ProcureError)

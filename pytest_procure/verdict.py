@@ -50,6 +50,7 @@ class Finding:
     struck: bool = False
     observed_only: bool = False
     certain: bool = False  # no lateness of the harness can explain it
+    looks: int = 0  # runs of the same test that were not held to this bar: it is judged as a further run's
 
 
 def find(bar: Bar, measurement: Measurement, policy: Policy, *, observed_only: bool = False) -> Finding:

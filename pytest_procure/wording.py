@@ -83,6 +83,10 @@ def sentence(finding: Finding) -> str:
         said += f"; {decision.blocked}"
     if finding.struck:
         said += "; decides nothing, because the quality bars are not met"
+    if finding.looks:
+        runs = "another run" if finding.looks == 1 else f"{finding.looks} other runs"
+        share = f"1/{2**finding.looks}"
+        said += f"; the test made {runs} that it does not hold to this: judged at {share} of the risk"
     if finding.verdict is Verdict.INVALID:
         # First, because a first screen has room for the beginning only.
         said = f"the measuring machine was late or shared, so this says nothing of the candidate: {said}"

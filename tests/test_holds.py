@@ -133,6 +133,12 @@ def test_that_a_run_is_not_as_sealed_stands_in_the_ledger(ledger):
     assert (told["verdict"], told["as_sealed"]) == ("accept", False)
 
 
+def test_the_same_model_on_a_machine_of_another_name_is_no_other_series(ledger):
+    complete(hold(ledger))
+    relabelled = hold(ledger, reason="a typing error", disclosed={**DISCLOSED, "device": "cuda:0"})
+    assert complete(relabelled).consumer_risk == 0.025
+
+
 def test_another_model_is_another_series(ledger):
     complete(hold(ledger))
     assert complete(hold(ledger, disclosed={"sha256": "2"})).consumer_risk == 0.05

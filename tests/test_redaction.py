@@ -41,6 +41,8 @@ def test_a_key_is_taken_out_of_any_text(key):
         ("api_key=hush", "api_key=[redacted]"),
         ('"password": "hush"', '"password": "[redacted]"'),
         ("Authorization: Bearer hushhushhush", "Authorization: Bearer [redacted]"),
+        ("MY_PW=hush", "MY_PW=[redacted]"),
+        ("a pwd: hush, b", "a pwd: [redacted], b"),
         ("https://me:hush@host/v1", "https://[redacted]@host/v1"),
         ("/home/alice/models/a.onnx", "~/models/a.onnx"),
         ("/Users/alice/a.onnx", "~/a.onnx"),

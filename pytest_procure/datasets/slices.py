@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pytest_procure.errors import DataError, DeclarationError, unknown
+from pytest_procure.redaction import redacted_data
 
 from .conditions import Condition
 from .digests import Column, digest_of, item_digests
@@ -139,8 +140,7 @@ class DatasetSlice:
             told["judges"] = {metric: judge.describe() for metric, judge in judges.items()}
             found = {metric: judge.found() for metric, judge in judges.items()}
             told["judged"] = {metric: each for metric, each in found.items() if each is not None}
-        return told | {
-            "name": data.name,
+        told |= {
             "version": data.version,
             "licence": data.licence,
             "source": data.source,
@@ -151,8 +151,9 @@ class DatasetSlice:
             "of": len(data),
             "strata": None if self.strata is None else _counts(self.strata, among=data.strata),
             "clusters": None if self.clusters is None else len(np.unique(self.clusters)),
-            "digest": self.digest,
         }
+        # What people wrote may hold what nobody is to read.
+        return {"name": data.name, **redacted_data(told), "digest": self.digest}
 
 
 def _alike(digests: bytes) -> Indices | None:

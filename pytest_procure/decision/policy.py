@@ -28,6 +28,10 @@ class Policy:
         """Give the policy of run k of a series; all its runs together risk less than twice the first's."""
         return replace(self, consumer_risk=self.consumer_risk * 2.0 ** (self.run - k), run=k)
 
+    def after(self, looks: int) -> Policy:
+        """Give the policy of what was picked after so many looks at other runs of the same test."""
+        return self.of_run(self.run + looks)
+
 
 @dataclass(frozen=True, slots=True)
 class Decision:

@@ -79,6 +79,7 @@ def _run_part(run: Execution, kept: Callable[[Execution], Kept]) -> RunPart:
         wires=written.wires,
         cut=written.cut,
         candidate=run.candidate.name,
+        instead=None if run.instead is None else dict(run.instead),
         price=None if price is None else price.describe(),
         stages=_stage_parts(run.candidate),
         scenario=run.scenario,

@@ -22,13 +22,11 @@ from pytest_procure.units import Quantity
 from . import laxity
 from .laxity import is_more
 from .record import DifferenceRecord
+from .series import MODEL
 from .spec import SealedBar, SealedRequirement, SealedSlice, Spec
 
 Kind = Literal["changed", "added", "missing", "loosened", "not pre-registered"]
 SUITE = "suite"
-
-#: Names of what a backend discloses under which its model stands.
-_MODEL = ("sha256", "digest", "fingerprint", "source_sha256", "model", "module", "files", "function")
 
 
 def difference(  # noqa: PLR0913 - what a difference says
@@ -114,7 +112,7 @@ def disclosed_differences(
     if known is None:
         return  # the candidate itself is not pre-registered
     for what, before, now in _leaves(known["disclosed"], disclosed):
-        model = any(part in _MODEL for part in what.split(" / "))
+        model = any(part in MODEL for part in what.split(" / "))
         told = f"the model is not the sealed one: `{what}` was {_shown(before)} and is {_shown(now)}"
         yield difference(
             "changed",

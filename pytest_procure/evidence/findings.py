@@ -18,7 +18,7 @@ MEASURED, TERM = "measured on our task", "term of the offer"
 def finding_record(finding: Finding, policy: Policy, *, sealed: bool = False) -> FindingRecord:
     """Write a finding as plain data. `sealed`: its run was held to a seal."""
     bar, measured, decision = finding.bar, finding.measurement, finding.decision
-    policy = policy_of(bar, policy)
+    policy = policy_of(bar, policy.after(finding.looks))
     point = measured.estimate
     unit = point.unit if point is not None else ""
     low, high = (None if end is None else Quantity(end, unit) for end in (decision.low, decision.high))
@@ -48,6 +48,8 @@ def finding_record(finding: Finding, policy: Policy, *, sealed: bool = False) ->
         "observed_only": finding.observed_only,
         "evidence_class": TERM if measured.n_unit == "price" else MEASURED,
     }
+    if finding.looks:
+        record["looks"] = finding.looks
     if curve := characteristic(finding, policy):
         record["characteristic"] = curve
     return record

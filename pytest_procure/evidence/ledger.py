@@ -21,7 +21,7 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +34,8 @@ NAME = "procure-ledger.jsonl"
 
 Entry = dict[str, Any]
 _ORIGIN = "0" * 64  # what the first entry follows
+#: A clock that is set back by less is kept right, or another machine's; entries stay in order.
+_SET_RIGHT = timedelta(hours=1)
 _RESTORE = "restore it from version control, or from where a copy is kept"
 
 
@@ -83,7 +85,7 @@ class Ledger:
                     "entry": len(chain.entries) + 1,
                     "previous": chain.head,
                     "event": event,
-                    "time": _now(),
+                    "time": _after(chain),
                     **make(chain),
                 }
                 line = canonical(entry)
@@ -154,6 +156,10 @@ def _chain(data: bytes) -> Chain:
                 f"{NAME}, line {number}: it does not follow from the line before; an entry was changed, "
                 f"removed or moved; {_RESTORE}"
             )
+        if entries and str(entry.get("time", "")) < str(entries[-1].get("time", "")):
+            raise EvidenceError(
+                f"{NAME}, line {number}: it was written before the line above it, by its time; {_RESTORE}"
+            )
         entries.append(entry)
         digests.append(hashlib.sha256(line).hexdigest())
     if entries[0].get("event") != "seal":
@@ -201,5 +207,19 @@ def _write(descriptor: int, line: bytes, before: int) -> None:
         raise
 
 
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+def _after(chain: Chain) -> str:
+    """Give the time of an entry: never before the last one's. Raises `EvidenceError` for a clock set back."""
+    now = _written(datetime.now(UTC))
+    last = str(chain.entries[-1]["time"]) if chain.entries else ""
+    if now >= last:
+        return now
+    if _written(datetime.now(UTC) + _SET_RIGHT) >= last:
+        return last
+    raise EvidenceError(
+        f"the clock says {now}, and the last entry of {NAME} is of {last}: the clock was set back, or was "
+        "wrong then; set it right"
+    )
+
+
+def _written(time: datetime) -> str:
+    return time.isoformat(timespec="seconds").replace("+00:00", "Z")

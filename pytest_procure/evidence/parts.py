@@ -78,6 +78,7 @@ class RunPart:
     wires: dict[str, str]  # file, relative to the pack -> SHA-256; {} for no endpoint
     cut: tuple[str, str] | None  # file and SHA-256 of the rows that were sent and not measured
     candidate: str
+    instead: dict[str, Any] | None  # what another backend disclosed that ran in place of the offer's
     price: dict[str, Any] | None
     stages: tuple[StagePart, ...]  # of a pipeline
     scenario: Scenario

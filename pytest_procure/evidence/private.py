@@ -44,6 +44,10 @@ class Private:
             self._write("salt", known.hex())
         return known
 
+    def is_here(self) -> bool:
+        """Whether the salt lies in the folder: a suite was sealed here, or its folder was brought whole."""
+        return (self._folder / "salt").exists()
+
     def head(self) -> str | None:
         """Give the digest of the last entry that was written here to the ledger; None if none was."""
         told = self._read("head")

@@ -71,7 +71,8 @@ class FindingRecord(TypedDict):
     text: str  # the assert or the mark as written
     where: str  # file:line
     struck: bool  # shown, but decides nothing: the quality bars are not met
-    observed_only: bool  # compared outside an assert, or in an arm of `or`: decides nothing
+    observed_only: bool  # outside an assert, in an arm of `or`, of another backend: decides nothing
+    looks: NotRequired[int]  # runs of the same test not held to it: each halves the risk; none where absent
     evidence_class: NotRequired[str]  # "measured on our task", or "term of the offer": a declared price
     characteristic: NotRequired[list[list[float]]]  # [true share, chance to accept], where a share decides
 
@@ -127,6 +128,7 @@ class RunRecord(TypedDict):
     faults: list[str]  # the harness's own
     notes: list[str]  # the candidate's: backlog, queries unsent
     stopped: str  # why it ended early; "" for a complete run
+    instead: NotRequired[dict[str, Any]]  # what another backend discloses that ran in place of the offer's
     sweep: NotRequired[SweepRecord]  # of the run that a search ended with, or the last run of a sweep
     probe: NotRequired[bool]  # True: a short run of a search or sweep, which is a point of `sweep` only
     timeline: NotRequired[TimelineRecord]
@@ -208,6 +210,7 @@ class LedgerRun(TypedDict):
     requirement: str
     candidate: str
     candidate_digest: str
+    model: str  # digest of what its backend disclosed of its model; "" where an entry does not say
     spec: str
     begun: str  # ISO 8601, UTC
     state: Literal["complete", "aborted"]  # aborted: begun, and ended before all requests were answered
@@ -215,6 +218,15 @@ class LedgerRun(TypedDict):
     as_sealed: bool  # whether it kept to its seal, but for deviations that were declared
     reason: str  # why it was run again, as declared
     here: bool  # whether it is a run of this session
+
+
+class EarlierSeal(TypedDict):
+    """A seal of another spec, under which something was asked before the one in force was sealed."""
+
+    spec: str  # SHA-256 of its canonical JSON
+    sealed: str  # ISO 8601, UTC
+    runs: int  # that began under it
+    looks: int  # screenings and pilots
 
 
 class LedgerRecord(TypedDict):
@@ -225,6 +237,7 @@ class LedgerRecord(TypedDict):
     head: str  # SHA-256 of the last entry: whoever keeps it elsewhere can show that nothing was cut off
     anchored: bool  # whether a head kept elsewhere was given, and found
     runs: list[LedgerRun]
+    earlier: list[EarlierSeal]
     sentence: str
 
 

@@ -69,6 +69,7 @@ def execution_of(part: RunPart, load: Load) -> Execution:
         part.energy,
         part.blocks,
         by_stage,
+        part.instead,
     )
 
 

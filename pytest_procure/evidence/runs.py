@@ -65,6 +65,8 @@ def run_record(run: Execution, *, declared: bool, faults: Sequence[str], kept: K
     failures = gallery(run) if kept is None else kept.gallery
     if failures is not None:
         record["gallery"] = failures
+    if run.instead is not None:
+        record["instead"] = dict(run.instead)
     if stages := stage_records(run):
         record["stages"] = stages
     if kept is not None:

@@ -16,6 +16,8 @@ class LedgerPart:
     head: str  # SHA-256 of the last entry
     anchored: bool  # whether a head kept elsewhere was given, and found
     runs: list[LedgerRun]
+    seals: list[tuple[str, str]]  # digest of a spec, and when it was sealed, the oldest first
+    lost: bool  # whether this machine sealed or ran here before, and the head that it kept is gone
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from pytest_procure.bars import Bar
@@ -12,9 +13,9 @@ from pytest_procure.datasets import DatasetSlice
 from pytest_procure.units import Quantity
 
 from .canonical import digest, plain
+from .functions import function_source
 from .items import groups, root, salted
 from .series import measured_part
-from .sources import function_source
 from .spec import SealedBar, SealedCandidate, SealedSlice
 
 
@@ -35,12 +36,15 @@ def sealed_bar(bar: Bar) -> SealedBar:
     }
 
 
-def sealed_slice(chosen: DatasetSlice, salt: bytes) -> SealedSlice:
-    """Write a slice as plain data, its items by salted digest. Raises `DataError` where one has no digest."""
-    return sealed_as_salted(salted_slice(chosen, salt), salt)
+def sealed_slice(chosen: DatasetSlice, salt: bytes, suite: Path | None = None) -> SealedSlice:
+    """Write a slice as plain data, its items by salted digest. Raises `DataError` where one has no digest.
+
+    `suite`: the folder below which its scorers' source is followed.
+    """
+    return sealed_as_salted(salted_slice(chosen, salt), salt, suite)
 
 
-def sealed_as_salted(chosen: DatasetSlice, salt: bytes) -> SealedSlice:
+def sealed_as_salted(chosen: DatasetSlice, salt: bytes, suite: Path | None = None) -> SealedSlice:
     """Write a slice whose digests are salted already: digesting may mean reading gigabytes."""
     about = chosen.describe()
     about.pop("digest")  # it follows from the items
@@ -51,7 +55,7 @@ def sealed_as_salted(chosen: DatasetSlice, salt: bytes) -> SealedSlice:
     functions |= {f"corpus.{name}": function for name, function in chosen.dataset.corpus.items()}
     return {
         "about": plain(about),
-        "scorers": {name: function_source(function) for name, function in functions.items()},
+        "scorers": {name: function_source(function, suite) for name, function in functions.items()},
         "root": root(leaves),
         "items": leaves,
         "groups": groups(salt, chosen.strata, chosen.clusters),

@@ -1,4 +1,7 @@
-"""Series: the runs of one requirement on one candidate digest, as the ledger tells them.
+"""Series: the runs of one requirement on one offer with one model, as the ledger tells them.
+
+A model is what its backend discloses as one: its digest, its source. What can be declared away (hardware,
+runtime, driver, precision as stated) starts no series: whoever may relabel may not begin again at full risk.
 
 The first complete run decides. Run k is declared with a reason and judged alone, at the consumer's risk
 divided by 2^(k-1), so that all runs together accept an offer that is exactly at its bar with at most twice
@@ -10,9 +13,10 @@ candidate itself, in the session's process) would otherwise try until one goes w
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from .canonical import digest
 from .ledger import Chain, Entry
 from .record import LedgerRun
 
@@ -20,6 +24,8 @@ from .record import LedgerRun
 _KINDS = ("screen", "pilot")
 #: What of an offer a measurement depends on: another price or another note does not make another candidate.
 _MEASURED = ("name", "precision", "hardware", "runtime", "max_batch", "max_wait")
+#: Names of what a backend discloses under which its model stands.
+MODEL = ("sha256", "digest", "fingerprint", "source_sha256", "model", "module", "files", "function")
 
 
 def measured_part(stated: dict[str, Any], disclosed: dict[str, Any]) -> dict[str, Any]:
@@ -27,8 +33,29 @@ def measured_part(stated: dict[str, Any], disclosed: dict[str, Any]) -> dict[str
     return {"stated": {key: stated.get(key) for key in _MEASURED}, "disclosed": disclosed}
 
 
+def model_digest(disclosed: Mapping[str, Any]) -> str:
+    """Digest what of a backend's disclosure is about its model, all else left out."""
+    return digest([[path, value] for path, value in _leaves(disclosed) if {*path.split(" / ")} & {*MODEL}])
+
+
+def _leaves(told: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    if isinstance(told, Mapping):
+        for key in sorted(told):
+            yield from _leaves(told[key], f"{path} / {key}" if path else str(key))
+    else:
+        yield path, told
+
+
 def begun_entry(  # noqa: PLR0913 - what an entry says
-    run: str, *, kind: str, requirement: str, candidate: str, candidate_digest: str, spec: str, reason: str
+    run: str,
+    *,
+    kind: str,
+    requirement: str,
+    candidate: str,
+    candidate_digest: str,
+    model: str,
+    spec: str,
+    reason: str,
 ) -> Entry:
     """Give what the entry says that stands before a run's first request."""
     return {
@@ -37,6 +64,7 @@ def begun_entry(  # noqa: PLR0913 - what an entry says
         "requirement": requirement,
         "candidate": candidate,
         "candidate_digest": candidate_digest,
+        "model": model,
         "spec": spec,
         "reason": reason,
     }
@@ -54,6 +82,7 @@ def runs(chain: Chain, *, here: Sequence[str] = ()) -> list[LedgerRun]:
                 "requirement": str(entry.get("requirement", "")),
                 "candidate": str(entry.get("candidate", "")),
                 "candidate_digest": str(entry.get("candidate_digest", "")),
+                "model": str(entry.get("model", "")),
                 "spec": str(entry.get("spec", "")),
                 "begun": str(entry["time"]),
                 "state": "aborted",
@@ -70,15 +99,20 @@ def runs(chain: Chain, *, here: Sequence[str] = ()) -> list[LedgerRun]:
     return list(found.values())
 
 
-def series(chain: Chain, requirement: str, candidate_digest: str) -> list[LedgerRun]:
-    """List the runs that count for one requirement on one candidate digest; screenings and pilots do not."""
-    return [
-        run
-        for run in runs(chain)
-        if run["kind"] == "run"
-        and run["requirement"] == requirement
-        and run["candidate_digest"] == candidate_digest
-    ]
+def series(chain: Chain, own: Mapping[str, Any]) -> list[LedgerRun]:
+    """List the runs that count for what `own` begins, as its entry says; screenings and pilots do not."""
+    return [run for run in runs(chain) if run["kind"] == "run" and is_same(run, own)]
+
+
+def is_same(run: Mapping[str, Any], own: Mapping[str, Any]) -> bool:
+    """Whether two runs are of one series. An entry that names no model is of every model of its offer."""
+    if run["requirement"] != own["requirement"]:
+        return False
+    models = {run.get("model", ""), own.get("model", "")}
+    one_model = len(models) == 1 or "" in models
+    return run["candidate_digest"] == own["candidate_digest"] or (
+        run["candidate"] == own["candidate"] and one_model
+    )
 
 
 def number(earlier: Sequence[LedgerRun]) -> int:
@@ -109,6 +143,11 @@ def refusal(earlier: Sequence[LedgerRun], reason: str) -> str:
         f"({_day(first)}: {verdict}); {further}, which is judged at a smaller risk, screen with "
         "`--procure-screen`, or gate on `procure verify` of the earlier report"
     )
+
+
+def under_others(found: Sequence[LedgerRun], spec: str) -> list[LedgerRun]:
+    """List the runs, screenings and pilots that began under another spec than the one in force."""
+    return [run for run in found if run["spec"] != spec]
 
 
 def sealed_specs(chain: Chain) -> list[tuple[str, str]]:

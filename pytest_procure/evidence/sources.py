@@ -1,4 +1,4 @@
-"""Digests of source: of a test, of the suite's files that it draws on, of a scorer.
+"""Digests of source: of a test, and of the suite's files that it draws on.
 
 A bar may stand in a plain assert. It is pre-registered by the digest of the source that it stands in.
 """
@@ -6,7 +6,6 @@ A bar may stand in a plain assert. It is pre-registered by the digest of the sou
 from __future__ import annotations
 
 import ast
-import functools
 import hashlib
 import inspect
 import sys
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from pytest_procure.errors import EvidenceError
+from pytest_procure.redaction import redacted
 
 #: Stands for the source of what has none to read.
 UNKNOWN = "unknown"
@@ -47,7 +47,8 @@ def asserts_of_test(function: Callable[..., Any], path: Path) -> list[str]:
         body = list(found[-1].body) if found else []
     asserts = [node for statement in body for node in ast.walk(statement) if isinstance(node, ast.Assert)]
     asserts.sort(key=lambda node: (node.lineno, node.col_offset))
-    return [f"assert {' '.join((ast.get_source_segment(text, node.test) or '').split())}" for node in asserts]
+    written = (" ".join((ast.get_source_segment(text, node.test) or "").split()) for node in asserts)
+    return [f"assert {redacted(each)}" for each in written]
 
 
 def suite_files(path: Path, root: Path, known: Collection[Path] = ()) -> set[Path]:
@@ -73,18 +74,6 @@ def file_digest(path: Path) -> str:
     return hashlib.sha256("\n".join(_read(path).splitlines()).encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def function_source(function: Any) -> dict[str, str]:
-    """Identify a function: its dotted name, and the digest of its source, or of its class's."""
-    while isinstance(function, functools.partial):
-        function = function.func
-    named = function if hasattr(function, "__qualname__") else type(function)
-    try:
-        source = hashlib.sha256(inspect.getsource(named).encode("utf-8", "surrogatepass")).hexdigest()
-    except (OSError, TypeError):
-        source = UNKNOWN
-    return {"id": f"{named.__module__}.{named.__qualname__}", "source": source}
-
-
 def _others(body: list[ast.stmt], names: list[str]) -> Iterator[tuple[int, int]]:
     """Give the lines of tests that are not the one whose qualified name is `names`."""
     for node in body:
@@ -103,6 +92,11 @@ def _imported(path: Path, root: Path) -> Iterator[Path]:
         tree = ast.parse(_read(path))
     except SyntaxError:
         return  # whoever imports it is told
+    yield from imported_by(tree, path, root)
+
+
+def imported_by(tree: ast.AST, path: Path, root: Path) -> Iterator[Path]:
+    """Give the suite's own files, below `root`, that a piece of the source at `path` imports."""
     here = [folder for folder in path.parents if folder == root or root in folder.parents]
     bases = [*here, *(Path(entry) for entry in sys.path if entry and _below(Path(entry), root))]
     for node in ast.walk(tree):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +24,7 @@ class Execution:
     """`launches` holds one driver run each; `scores` one score a sample, over all launches in send order.
 
     `stage_scores`: stage of a pipeline -> the same, of what the stage gave, where the dataset labels it.
+    `instead`: what another backend disclosed that ran in place of the offer's; None where the offer's ran.
     """
 
     candidate: Candidate
@@ -33,6 +35,7 @@ class Execution:
     energy: tuple[float, ...] | None = None  # joules of each launch, where the device counts them
     blocks: bool = False  # the launches are blocks of a comparison: no fresh loads, so no capacity claim
     stage_scores: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
+    instead: Mapping[str, Any] | None = None
 
     @property
     def logs(self) -> tuple[RequestLog, ...]:

@@ -65,6 +65,10 @@ def _happened(record: Record) -> Iterator[tuple[str, str]]:
 
 
 def _of_run(run: RunRecord) -> Iterator[str]:
+    if (instead := run.get("instead")) is not None:
+        named = (instead.get(key) for key in ("function", "model", "runtime"))
+        what = next((f" ({each})" for each in named if isinstance(each, str)), "")
+        yield f"A run on another backend than the offer's{what}, which decides nothing of the offer"
     if run["stopped"]:
         yield f"The run ended early: {run['stopped']}"
     if run["failures"]:

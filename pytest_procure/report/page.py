@@ -31,6 +31,7 @@ from .galleries import Gallery, gallery
 from .hints import Hint, hints
 from .operating import curves
 from .plots import Plot, Table
+from .sealed import anew
 from .stages import stages
 from .sweeps import sweeps
 from .timelines import arrivals, over_time
@@ -166,7 +167,7 @@ def page_of(record: Record) -> Page:
         title=record["title"] or _offered(record),
         date=_date(record),
         valid_until=words.day(record.get("valid_until", "")),
-        sealed=_SEALED[record["seal"]["state"]] if "seal" in record else "",
+        sealed=(anew(record) or _SEALED[record["seal"]["state"]]) if "seal" in record else "",
         reasons=_reasons(record),
         cards=cards(record),
         requirements=_requirements(record, series),

@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
-from pytest_procure.evidence.record import DeviationRecord, DifferenceRecord, LedgerRun, Record, WaiverRecord
+from pytest_procure.evidence.record import (
+    DeviationRecord,
+    DifferenceRecord,
+    EarlierSeal,
+    LedgerRun,
+    Record,
+    WaiverRecord,
+)
+from pytest_procure.evidence.series import is_same
 from pytest_procure.evidence.waivers import words as waived
 
 from . import words
@@ -56,6 +65,12 @@ def _sealed(record: Record) -> Iterator[str]:
     if seal["spec"]:
         until = f", holds until {seal['expires']}" if seal["expires"] else ", states no expiry"
         yield f"Sealed spec {seal['spec'][:12]}, of {seal['sealed'][:10]}{until}."
+        yield from (_earlier(each) for each in _seals_before(record))
+        if functions := [c["name"] for c in record["candidates"] if _has_function(c["backend"])]:
+            yield (
+                f"{', '.join(functions)}: answered by the suite's own Python; what that reads, such as a file "
+                "of weights, is not sealed."
+            )
         if seal["retest"]:
             yield f"A new run is asked for by a change of: {'; '.join(seal['retest'])}."
     deviations = record.get("deviations", [])
@@ -65,6 +80,34 @@ def _sealed(record: Record) -> Iterator[str]:
         f"by {each['approver']})."
         for each in deviations
         if not each["used"]
+    )
+
+
+def _has_function(disclosed: Any) -> bool:
+    """Whether what answers, or a stage of it, is a plain function."""
+    if isinstance(disclosed, Mapping):
+        return "source_sha256" in disclosed or any(map(_has_function, disclosed.values()))
+    return isinstance(disclosed, list) and any(map(_has_function, disclosed))
+
+
+def _seals_before(record: Record) -> list[EarlierSeal]:
+    ledger = record.get("ledger")
+    return [] if ledger is None else ledger["earlier"]
+
+
+def anew(record: Record) -> str:
+    """Say for the first screen that the suite was sealed again after something was seen; "" otherwise."""
+    if is_screening(record):
+        return ""
+    begun = sum(each["runs"] + each["looks"] for each in _seals_before(record))
+    return f"sealed anew, after {words.count(begun, 'runs')}" if begun else ""
+
+
+def _earlier(each: EarlierSeal) -> str:
+    looks = f" and {words.count(each['looks'], 'screenings or pilots')}" if each["looks"] else ""
+    return (
+        f"Sealed before: spec {each['spec'][:12]}, of {each['sealed'][:10]}, under which "
+        f"{words.count(each['runs'], 'runs')}{looks} began."
     )
 
 
@@ -101,7 +144,20 @@ def _series(record: Record) -> Iterator[str]:
                 f"consumer's risk of {risk}{reason}."
             )
     if only:
-        yield f"Run 1 of 1 for {words.count(only, 'requirements')} on a candidate: none was begun before."
+        others = _others(record)
+        told = f"Run 1 of 1 for {words.count(only, 'requirements')} on a candidate: none was begun before"
+        if others:
+            begun = words.count(others, "runs")
+            told += f" of the same name and model; of another name or model {begun} began"
+        yield f"{told}."
+
+
+def _others(record: Record) -> int:
+    """Count the runs that the ledger holds and no result's series does."""
+    ledger = record.get("ledger")
+    runs = [] if ledger is None else [run for run in ledger["runs"] if run["kind"] == "run"]
+    here = [run for run in runs if run["here"]]
+    return sum(not any(is_same(run, own) for own in here) for run in runs)
 
 
 def _run(run: LedgerRun) -> str:

@@ -54,7 +54,7 @@ def _place(file: CaseFile, told: SeriesRecord, chain: Chain) -> Iterator[tuple[s
     if (own["requirement"], own["candidate"], own["candidate_digest"]) != asked:
         yield "$.held.series.ledger_id", "names a run of another requirement or candidate"
         return
-    every = series(chain, own["requirement"], own["candidate_digest"])
+    every = series(chain, own)
     k = next((place for place, run in enumerate(every) if run["id"] == own["id"]), len(every))
     if told["run"] != number(every[:k]):
         yield "$.held.series.run", f"is {told['run']}, and by the ledger it is run {number(every[:k])}"

@@ -11,8 +11,8 @@ from pytest_procure.errors import EvidenceError
 from pytest_procure.evidence import ledger as ledgers
 from pytest_procure.evidence import manifest, pack, plain
 from pytest_procure.evidence.partial import KILLED, settle
-from pytest_procure.evidence.sealed import LedgerPart, SealedPart
-from pytest_procure.evidence.series import runs
+from pytest_procure.evidence.sealed import SealedPart
+from pytest_procure.evidence.series import runs, sealed_specs
 from pytest_procure.evidence.session_file import record_of
 from pytest_procure.telemetry.environment import environment
 
@@ -93,5 +93,11 @@ def _sealed(found: Pack, named: Path | None) -> tuple[SealedPart, dict[str, byte
             f"{path} is not the ledger that the session began with: it lacks entry "
             f"{sealed.ledger.head[:12]}; name the right one with `--ledger FILE`"
         )
-    now = LedgerPart(sealed.ledger.file, len(chain.entries), chain.head, sealed.ledger.anchored, runs(chain))
+    now = replace(
+        sealed.ledger,
+        entries=len(chain.entries),
+        head=chain.head,
+        runs=runs(chain),
+        seals=sealed_specs(chain),
+    )
     return replace(sealed, ledger=now), files | {pack.LEDGER: data}

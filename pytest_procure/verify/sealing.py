@@ -16,6 +16,7 @@ from pytest_procure.evidence.sealed import SealedPart
 from pytest_procure.evidence.sealing import sealed_bar
 from pytest_procure.evidence.series import runs, sealed_specs
 from pytest_procure.evidence.session_file import SessionFile
+from pytest_procure.evidence.waivers import is_over
 
 from .ledgered import Wrong, ledgered
 from .recomputing import Pack
@@ -41,6 +42,7 @@ def sealing(pack: Pack, session: SessionFile, files: Mapping[str, CaseFile]) -> 
         yield SPEC, "", "is not the spec that the session was held to: its digest is another"
         return
     yield from _ledger(told, pack)
+    yield from _expiry(spec, session, pack, files)
     if told.ledger is not None and (chain := chain_of(pack.folder)) is not None:
         yield from ledgered(spec, told, chain, files)
     yield from _requirements(spec, session, files)
@@ -69,8 +71,26 @@ def _ledger(told: SealedPart, pack: Pack) -> Iterator[Wrong]:
         yield LEDGER, "", "the spec is not the one that was sealed last"
     if (known.head, known.entries) != (chain.head, len(chain.entries)):
         yield SESSION, "$.sealed.ledger.head", "is not the head of the ledger that lies in the pack"
+    if known.seals != sealed_specs(chain):
+        yield SESSION, "$.sealed.ledger.seals", "are not those that the ledger tells of"
     if known.runs != runs(chain):
         yield SESSION, "$.sealed.ledger.runs", "are not those that the ledger tells of"
+
+
+def _expiry(
+    spec: Mapping[str, Any], session: SessionFile, pack: Pack, files: Mapping[str, CaseFile]
+) -> Iterator[Wrong]:
+    """Hold the day of the session against the ledger: a clock that was set back makes no seal hold again."""
+    told, chain = session.sealed, chain_of(pack.folder)
+    if told.screen or told.general or chain is None:
+        return
+    held = (file.held.series for file in files.values() if file.held is not None)
+    here = {each["ledger_id"] for each in held if each is not None}
+    begun = (place for place, each in enumerate(chain.entries) if each.get("run") in here)
+    before = chain.entries[: next(begun, 0)]
+    day = max([session.started, *(str(each["time"]) for each in before)])[:10]
+    if is_over(str(spec["expires"]), day):
+        yield SESSION, "$.sealed.general", f"does not say that the seal had expired by {day}"
 
 
 def _requirements(

@@ -1,11 +1,14 @@
 """The ledger's file: what it holds, and that no change of it goes unseen."""
 
+from datetime import datetime, timedelta
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_procure.errors import EvidenceError
 from pytest_procure.evidence import ledger
+from pytest_procure.evidence.canonical import canonical
 from pytest_procure.evidence.ledger import Ledger, parse
 from pytest_procure.evidence.private import Private
 
@@ -130,3 +133,44 @@ def test_entries_of_another_machine_after_ones_own_are_welcome(tmp_path):
     book.append("end", lambda _: {"run": "9", "verdict": ""})
     Private(tmp_path).keep_head(head)
     assert len(book.read().entries) == 8
+
+
+# -- the clock --------------------------------------------------------------------------------------------
+
+
+def at(monkeypatch, **moved):
+    class Moved(datetime):
+        @classmethod
+        def now(cls, tz=None):
+            return datetime.now(tz) + timedelta(**moved)
+
+    monkeypatch.setattr(ledger, "datetime", Moved)
+
+
+def test_a_clock_that_was_set_back_adds_no_entry(tmp_path, monkeypatch):
+    book = filled(tmp_path)
+    before = book.path.read_bytes()
+    at(monkeypatch, days=-1)
+    with pytest.raises(EvidenceError, match="the clock was set back, or was wrong then; set it right"):
+        book.append("begin", lambda _: {})
+    assert book.path.read_bytes() == before
+
+
+def test_a_clock_that_was_set_right_keeps_the_entries_in_order(tmp_path, monkeypatch):
+    book = filled(tmp_path)
+    last = book.read().entries[-1]["time"]
+    at(monkeypatch, minutes=-5)
+    assert book.append("begin", lambda _: {}).entries[-1]["time"] == last
+    assert len(book.read().entries) == 8
+
+
+def test_entries_whose_times_run_backwards_are_no_ledger(tmp_path):
+    book = Ledger(tmp_path)
+    book.append("seal", lambda _: {"spec": "s"}, new=True)
+    with pytest.raises(EvidenceError, match="line 2: it was written before the line above it"):
+        parse(book.path.read_bytes() + next_line(book, "2020-01-01T00:00:00Z"))
+
+
+def next_line(book, time):
+    entry = {"entry": 2, "previous": book.read().head, "event": "begin", "time": time}
+    return canonical(entry) + b"\n"

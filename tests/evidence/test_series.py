@@ -7,7 +7,17 @@ from hypothesis import strategies as st
 from pytest_procure.bars import declare_bar
 from pytest_procure.decision import Policy
 from pytest_procure.evidence.ledger import Chain
-from pytest_procure.evidence.series import aborted, measured_part, number, refusal, runs, sealed_specs, series
+from pytest_procure.evidence.series import (
+    aborted,
+    measured_part,
+    model_digest,
+    number,
+    refusal,
+    runs,
+    sealed_specs,
+    series,
+    under_others,
+)
 from pytest_procure.verdict import policy_of
 
 
@@ -20,13 +30,17 @@ def chain(*events):
     return Chain(tuple(entries), tuple("0" for _ in entries))
 
 
-def begin(run, *, requirement="r", digest="d", kind="run", reason=""):
+OWN = {"requirement": "r", "candidate": "c", "candidate_digest": "d", "model": "m"}
+
+
+def begin(run, *, requirement="r", digest="d", kind="run", reason="", model="m", candidate="c", spec="s"):
     told = {
         "requirement": requirement,
-        "candidate": "c",
+        "candidate": candidate,
         "candidate_digest": digest,
+        "model": model,
         "kind": kind,
-        "spec": "s",
+        "spec": spec,
     }
     return ("begin", run, {**told, "reason": reason})
 
@@ -43,9 +57,37 @@ def test_a_run_is_complete_once_all_is_measured_whatever_becomes_of_it():
     ]
 
 
-def test_a_series_is_of_one_requirement_on_one_candidate_digest_without_screenings():
-    told = chain(*done("1"), *done("2", requirement="q"), *done("3", digest="e"), *done("4", kind="screen"))
-    assert [run["id"] for run in series(told, "r", "d")] == ["1"]
+def test_a_series_is_of_one_requirement_on_one_offer_and_model_without_screenings():
+    told = chain(
+        *done("1"),
+        *done("2", requirement="q"),
+        *done("3", digest="e", model="n"),
+        *done("4", kind="screen"),
+        *done("5", digest="f", candidate="b"),
+    )
+    assert [run["id"] for run in series(told, OWN)] == ["1"]
+
+
+def test_what_can_be_declared_away_starts_no_series():
+    """Hardware, runtime or precision by another name: another digest, and the same model."""
+    told = chain(*done("1", digest="e"), *done("2", digest="f"))
+    assert [run["id"] for run in series(told, OWN)] == ["1", "2"]
+
+
+def test_an_entry_that_names_no_model_counts():
+    assert len(series(chain(*done("1", digest="e", model="")), OWN)) == 1
+
+
+def test_a_model_is_what_is_disclosed_as_one():
+    told = {"runtime": "1.0", "stages": {"a": {"files": {"w": "1"}, "device": "cpu"}}}
+    assert model_digest(told) == model_digest({**told, "runtime": "2.0", "gpus": ["H100"]})
+    other = {"runtime": "1.0", "stages": {"a": {"files": {"w": "2"}, "device": "cpu"}}}
+    assert model_digest(told) != model_digest(other)
+
+
+def test_what_began_under_another_spec_is_told_of_every_kind():
+    told = chain(*done("1", spec="a"), *done("2", spec="a", kind="screen"), *done("3"))
+    assert [run["id"] for run in under_others(runs(told), "s")] == ["1", "2"]
 
 
 def test_the_first_run_needs_no_reason():
@@ -53,32 +95,32 @@ def test_the_first_run_needs_no_reason():
 
 
 def test_a_run_after_a_complete_one_needs_a_reason():
-    earlier = series(chain(*done("1"), *done("2", "accept")), "r", "d")
+    earlier = series(chain(*done("1"), *done("2", "accept")), OWN)
     assert "this would be run 3" in refusal(earlier, "")
     assert "(2026-11-01: reject)" in refusal(earlier, "")  # the first decides, not the last
     assert refusal(earlier, "the room was too warm") == ""
 
 
 def test_a_run_after_an_aborted_one_needs_a_reason_and_is_the_second():
-    earlier = series(chain(begin("1")), "r", "d")
+    earlier = series(chain(begin("1")), OWN)
     assert "did not come to its end" in refusal(earlier, "")
     assert "which as run 2 is judged at a smaller risk" in refusal(earlier, "")
     assert (number(earlier), aborted(earlier)) == (2, 1)
 
 
 def test_each_run_that_began_counts():
-    earlier = series(chain(*done("1"), begin("2"), *done("3")), "r", "d")
+    earlier = series(chain(*done("1"), begin("2"), *done("3")), OWN)
     assert (number(earlier), aborted(earlier)) == (4, 1)
 
 
 def test_a_pilot_is_a_look_of_no_series():
     told = chain(*done("1", kind="pilot"))
-    assert series(told, "r", "d") == []
+    assert series(told, OWN) == []
     assert [run["kind"] for run in runs(told)] == ["pilot"]
 
 
 def test_what_is_of_no_known_kind_counts():
-    assert len(series(chain(begin("1", kind="rehearsal")), "r", "d")) == 1
+    assert len(series(chain(begin("1", kind="rehearsal")), OWN)) == 1
 
 
 @given(st.integers(1, 40), st.floats(1e-6, 0.49))

@@ -10,7 +10,6 @@ from pytest_procure.errors import EvidenceError
 from pytest_procure.evidence.sources import (
     asserts_of_test,
     file_digest,
-    function_source,
     source_of_test,
     suite_files,
 )
@@ -135,11 +134,3 @@ def test_line_ends_make_no_other_file(tmp_path):
 def test_a_file_that_cannot_be_read_is_told(tmp_path):
     with pytest.raises(EvidenceError, match=r"the source gone.py cannot be read"):
         file_digest(tmp_path / "gone.py")
-
-
-def test_a_function_is_known_by_its_name_and_source(tmp_path):
-    module = load(tmp_path / "scorers.py", "def close(a, b): return a == b\n")
-    first = function_source(module.close)
-    assert first["id"] == "scorers.close"
-    assert function_source(functools.partial(module.close, b=1)) == first
-    assert function_source(len)["source"] == "unknown"

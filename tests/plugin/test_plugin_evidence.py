@@ -31,7 +31,7 @@ def test_asserts(procure):
 def test_own(procure):
     procure.run()
     assert procure.measure("own.joy", 4) > 3
-    procure.measure("own.joy", 2)
+    procure.measure("own.joys", 2)
 
 @pytest.mark.scenario("offline", max_batch=50, launches=5)
 @pytest.mark.bar("throughput", at_least="1 1/s")
