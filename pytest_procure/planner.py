@@ -141,7 +141,7 @@ def _sample(asked: object, requirement: Requirement, execution: Execution | None
     check_labels(chosen.dataset, requirement.bars)
     stopping.check(requirement.bars, chosen, requirement.scenario)
     clusters = min((len(np.unique(labels)) for labels in chosen.groupings), default=None)
-    return Sample(len(chosen), clusters, marked="n" in rule)
+    return Sample(len(chosen), clusters, marked="n" in rule, most=chosen.most)
 
 
 def _check(config: pytest.Config) -> None:

@@ -181,7 +181,8 @@ def _(basis: Latencies, finding: Finding) -> str:
         f"share of {finding.measurement.n_unit} {within} the limit, asked "
         f"{readable(Quantity(basis.q), share=True)} (percentile by nearest rank{since}): one-sided "
         "Clopper-Pearson bound at the effective sample size, design effect "
-        f"{finding.decision.design_effect:.2f} from batch means{_repeated(basis.alike.groups)} (Korn-Graubard),"
+        f"{finding.decision.design_effect:.2f} from batch means{_repeated(basis.alike.groups)} "
+        "(Korn-Graubard),"
     )
 
 
@@ -201,7 +202,9 @@ def _(_basis: Goodput, finding: Finding) -> str:
 @_how.register
 def _(basis: Means, finding: Finding) -> str:
     skewed = "" if basis.of == "launches" else ", corrected for skewness (Johnson),"
-    return f"one-sided Student t {_end_that_decides(finding)} bound over {len(basis.values)} {basis.of}{skewed}"
+    return (
+        f"one-sided Student t {_end_that_decides(finding)} bound over {len(basis.values)} {basis.of}{skewed}"
+    )
 
 
 @_how.register
@@ -270,16 +273,14 @@ def decision_rule(policy: Policy, largest: float | None = None) -> list[str]:
         "Accept: the evidence shows that every bar is met. Reject: it shows that one is not. "
         "Otherwise the result is not decided, and what is not decided is not accepted."
     )
-    consumer = (
-        f"Consumer's risk: an offer that is exactly at a bar is wrongly accepted with probability at most "
-        f"{_risk(policy.consumer_risk)}. All bars have to be met, so this holds without correction."
-    )
+    at_most = _risk(policy.consumer_risk)
     if largest is not None and largest > policy.consumer_risk:
-        consumer = consumer.replace(
-            f"{_risk(policy.consumer_risk)}.",
-            f"{_risk(largest)}, the largest risk that a bar here states for itself; at a bar that states none, "
-            f"at most {_risk(policy.consumer_risk)}.",
-        )
+        own = f"the largest risk that a bar here states for itself; elsewhere at most {at_most}"
+        at_most = f"{_risk(largest)}, {own}"
+    consumer = (
+        "Consumer's risk: an offer that is exactly at a bar is wrongly accepted with probability at most "
+        f"{at_most}. All bars have to be met, so this holds without correction."
+    )
     rejection = (
         f"Rejection risk: an offer that meets every bar is wrongly rejected with probability at most "
         f"{_risk(policy.rejection_risk)} over all bars of a requirement together (Holm)."

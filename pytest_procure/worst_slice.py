@@ -118,9 +118,10 @@ def _bounds(
     """
     if any(len(np.unique(labels)) < max(case.policy.min_clusters, _LEAST) for labels in ways):
         return 0.0, 1.0
+    each_way: Sequence[NDArray[np.int64] | None] = ways or [None]
     found = [
         round_outward(graded_bounds(scores, confidence=case.policy.confidence, clusters=labels))
-        for labels in ways or [None]
+        for labels in each_way
     ]
     return min(each.low for each in found), max(each.high for each in found)
 

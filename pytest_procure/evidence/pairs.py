@@ -60,7 +60,8 @@ def paired(
 
     right: test -> what `answered_right` gave for its marked run. Each end of a range one-sided. The ranges
     are those that a bar against another candidate is decided by: Newcombe's, widened where few differ, for
-    items that are right or wrong by themselves, else Student's t on the differences, by cluster, from `least` items (clusters) on.
+    items that are right or wrong by themselves, else Student's t on the differences, by cluster, from `least`
+    items (clusters) on.
     """
     found: list[PairRecord] = []
     for requirement in requirements:

@@ -14,7 +14,7 @@ from .latency import request_latencies
 from .likeness import alike_requests
 from .measurement import Goodput, Measurement, Share, unmeasurable
 from .metric import GOODPUT, Metric
-from .quality import share_of
+from .quality import by_items, share_of
 from .scoring import scoring_fault
 from .weighting import weighting_fault
 
@@ -59,7 +59,8 @@ def goodput(run: Execution, limits: Limits) -> Measurement:
     limit = 0 if limits.latency is None else limits.latency.ns
     waits = run.scenario.allows_latency and run.scenario.is_under_load
     basis = Goodput(share, good, values, limit, under_load=waits)
-    return Measurement(what, Quantity.of(round(share.total / share.n, 12)), len(good), "requests", basis)
+    estimate = Quantity.of(round(share.total / share.n, 12))
+    return by_items(Measurement(what, estimate, len(good), "requests", basis), run)
 
 
 def _unweighable(run: Execution) -> str:

@@ -45,7 +45,7 @@ def widest(residuals: NDArray[np.float64], ways: Sequence[NDArray[np.int64]]) ->
 
     def spread(labels: NDArray[np.int64]) -> tuple[bool, float]:
         _, member_of = np.unique(labels, return_inverse=True)
-        sums = np.bincount(member_of, weights=residuals)
+        sums = np.bincount(member_of, weights=residuals).astype(np.float64)
         groups = len(sums)
         return groups < FEWEST, groups / max(groups - 1, 1) * exact_sum(sums**2)
 

@@ -120,7 +120,7 @@ class Means:
 
 @dataclass(frozen=True, slots=True)
 class Goodput:
-    """`share` allows for items that are alike; `values` and `limit` for requests that wait behind each other."""
+    """`share` allows for items that are alike; `values` and `limit` for requests that wait in a queue."""
 
     share: Share
     good: NDArray[np.bool_]  # (n,) in send order
@@ -250,7 +250,7 @@ class Measurement:
     basis: Basis
     censored: bool = False
     seconds: float = 0.0  # that the run took; 0 where there was none
-    items: int = 0  # different samples that were scored, and
+    items: int = 0  # different samples that were asked, and
     most: int = 0  # how many the dataset has; 0 where that has nothing to do with it
 
 

@@ -77,5 +77,5 @@ def share_of(
 
 
 def by_items(measured: Measurement, run: Execution) -> Measurement:
-    """Add how many different samples a score is of, and how many the dataset has; no run has more."""
+    """Add how many different samples a value is of, and how many the dataset has; no run has more."""
     return replace(measured, items=int(np.count_nonzero(np.bincount(run.items))), most=run.slice.most)

@@ -67,7 +67,7 @@ def _weights_of_contents(
     of = codes[items]
     each = (np.array(parts) / np.bincount(of, minlength=len(parts)))[of]
     (contents,) = chosen.groupings
-    weights = np.bincount(np.unique(contents[items], return_inverse=True)[1], weights=each)
+    weights = np.bincount(np.unique(contents[items], return_inverse=True)[1], weights=each).astype(float)
     return exact_sum(weights**2)
 
 

@@ -116,6 +116,6 @@ def _distinct(labels: npt.NDArray[np.int64]) -> int:
     """Count labels, which are 0 or more and mostly dense: `np.unique` takes a second for a million."""
     if not len(labels):
         return 0
-    if 0 <= int(labels.min()) and int(labels.max()) < 64 * len(labels):
+    if int(labels.min()) >= 0 and int(labels.max()) < 64 * len(labels):
         return int(np.count_nonzero(np.bincount(labels)))
     return len(np.unique(labels))
