@@ -15,6 +15,7 @@ from .decision import Policy
 from .errors import DomainError
 from .metrics.measurement import Carried, Confirmed, Goodput, Interval, Latencies, Means, Share
 from .metrics.metric import GPU_MEMORY
+from .stats import Alike
 from .units import Quantity, readable
 from .verdict import Finding, Verdict
 
@@ -51,8 +52,12 @@ def hint(finding: Finding, policy: Policy, *, sealed: bool = False) -> str:
 def _told(finding: Finding, policy: Policy) -> str:
     basis = finding.measurement.basis
     match basis:
-        case Share(clusters=int(clusters)) if clusters < policy.min_clusters:
+        case Share(clusters=int(clusters)) | Goodput(share=Share(clusters=int(clusters))) if (
+            clusters < policy.min_clusters
+        ):
             return _over_clusters(finding, clusters, policy)
+        case Latencies(alike=Alike(groups=int(groups))) if groups < policy.min_clusters:
+            return _over_clusters(finding, groups, policy)
         case Share(total=total, n=n) | Goodput(share=Share(total=total, n=n)):
             at_least = finding.bar.sense == "at least"
             return _sized(finding, _requests(total / n, finding.bar.limit.base, at_least, policy), policy)
@@ -100,8 +105,9 @@ def _sized(finding: Finding, needed: int | None, policy: Policy) -> str:
     size, measured = _size(finding, needed, policy), finding.measurement
     if size.requests <= measured.n:
         return ""
-    items = math.ceil(size.requests * measured.items / measured.n)
-    over = f", over {items:,} different samples" if measured.items and items < size.requests else ""
+    scored = measured.items if finding.bar.metric.kind == "quality" else 0  # times may not hang on samples
+    items = math.ceil(size.requests * scored / measured.n)
+    over = f", over {items:,} different samples" if scored and items < size.requests else ""
     asked = f"a new run of {size.requests:,} {measured.n_unit} in all{over}"
     taking, beyond = _taking(size.requests, finding), _beyond(items, measured.most)
     if not size.estimated:

@@ -140,8 +140,8 @@ def _sample(asked: object, requirement: Requirement, execution: Execution | None
         return Sample(None)
     check_labels(chosen.dataset, requirement.bars)
     stopping.check(requirement.bars, chosen, requirement.scenario)
-    clusters = None if chosen.groups is None else len(np.unique(chosen.groups))
-    return Sample(len(chosen), clusters, marked="n" in rule)
+    clusters = min((len(np.unique(labels)) for labels in chosen.groupings), default=None)
+    return Sample(len(chosen), clusters, marked="n" in rule, most=chosen.most)
 
 
 def _check(config: pytest.Config) -> None:

@@ -74,6 +74,7 @@ class Session:
         self._own_source = Source("the suite's own", _own_dataset)
         self.problems: list[str] = []
         self._asked: dict[str, list[str]] = {}  # candidates, by test as it stands in its file
+        self.declared = 1  # candidates on offer to one test, whether or not the command selects them
         self.started = now()
         self.lines: list[str] = []  # for the terminal
         worker_input: dict[str, Any] | None = getattr(config, "workerinput", None)
@@ -255,9 +256,10 @@ class Session:
         except ProcureError as error:
             self._problem(item, error)
             return
+        self.declared = max(self.declared, len(offers))
         item.stash[trial_key] = Trial(
             requirement,
-            self.policy(len(offered) or 1),
+            self.policy(len(offers) or 1),
             limits=limits(self.config),
             hold=self.held.hold(requirement, stated[name]),
             screen=self.held.screen,
@@ -301,7 +303,10 @@ class Session:
         return task_of(marks, dataset, candidates)
 
     def policy(self, candidates: int) -> Policy:
-        """Give the decision rule's risks; under `--procure-award any` the candidates share the consumer's."""
+        """Give the decision rule's risks; under `--procure-award any` the candidates share the consumer's.
+
+        candidates: all that are declared, since each may be tried, in this command or in another.
+        """
         alone = policy_alone(self.config)
         sharing = self.held.sharing(candidates) if self.gate.award == "any" else 1
         return replace(alone, consumer_risk=alone.consumer_risk / sharing, candidates=sharing)
@@ -318,6 +323,7 @@ class Session:
                 "candidates": self.gate.candidates,
                 "published": self.gate.published,
                 "deselected": sorted(self.gate.deselected),
+                "declared": self.declared,
                 "held": self.held.told(),
             }
             self._register(told)
@@ -343,6 +349,7 @@ class Session:
         self.gate.expect((Expected(**each) for each in told.get("expected", ())), told.get("candidates", {}))
         self.gate.published.update(told.get("published", {}))
         self.gate.deselected |= set(told.get("deselected", ()))
+        self.declared = max(self.declared, told.get("declared", 1))
         self.held.take(told.get("held", {}))
 
     def interrupted(self, trial: Trial, interrupts: Interrupts) -> None:

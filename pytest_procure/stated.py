@@ -25,7 +25,7 @@ def session_file(session: Session, status: int) -> SessionFile:
         finished=now(),
         plugin_version=__version__,
         command=redacted(" ".join(["pytest", *map(str, config.invocation_params.args)])),
-        policy=session.policy(max(1, len(gate.judged()))),
+        policy=session.policy(max(session.declared, len(gate.judged()))),
         status=status,
         gate=GatePart.of(gate),
         sealed=session.held.part(),

@@ -43,8 +43,8 @@ def check(bars: Sequence[Bar], chosen: DatasetSlice, scenario: Scenario) -> None
         raise DeclarationError(f"{asked} and `launches=` exclude each other")
     if chosen.clusters is not None:
         raise DataError(f"{asked} takes items that stand for themselves; this dataset has clusters")
-    if chosen.groups is not None:
-        repeats = len(chosen) - len(np.unique(chosen.groups))
+    if chosen.groupings:
+        repeats = len(chosen) - min(len(np.unique(each)) for each in chosen.groupings)
         raise DataError(
             f"{asked} takes items that stand for themselves; {repeats:,} of the {len(chosen):,} in this "
             "slice repeat another's content"

@@ -168,9 +168,10 @@ def _(basis: Anytime, finding: Finding) -> str:
 
 @_how.register
 def _(basis: Corpus, finding: Finding) -> str:
+    missed = ", with one wrong item more that the run may have missed" if basis.missed else ""
     return (
         f"one-sided Student t {_end_that_decides(finding)} bound by the delete-a-group jackknife over "
-        f"{len(basis.without)} groups"
+        f"{len(basis.without)} groups{missed},"
     )
 
 
@@ -184,8 +185,13 @@ def _(basis: Latencies, finding: Finding) -> str:
         f"share of {finding.measurement.n_unit} {within} the limit, asked "
         f"{readable(Quantity(basis.q), share=True)} (percentile by nearest rank{since}): one-sided "
         "Clopper-Pearson bound at the effective sample size, design effect "
-        f"{finding.decision.design_effect:.2f} from batch means (Korn-Graubard),"
+        f"{finding.decision.design_effect:.2f} from batch means{_repeated(basis.alike.groups)} "
+        "(Korn-Graubard),"
     )
+
+
+def _repeated(groups: int | None) -> str:
+    return "" if groups is None else f" or from the {groups:,} groups of what was asked, the worse of the two"
 
 
 @_how.register
@@ -199,7 +205,10 @@ def _(_basis: Goodput, finding: Finding) -> str:
 
 @_how.register
 def _(basis: Means, finding: Finding) -> str:
-    return f"one-sided Student t {_end_that_decides(finding)} bound over {len(basis.values)} {basis.of}"
+    skewed = "" if basis.of == "launches" else ", corrected for skewness (Johnson),"
+    return (
+        f"one-sided Student t {_end_that_decides(finding)} bound over {len(basis.values)} {basis.of}{skewed}"
+    )
 
 
 @_how.register
@@ -220,7 +229,7 @@ def _(basis: Ratio, finding: Finding) -> str:
 def _(basis: Contrast, finding: Finding) -> str:
     method = "contrast with that share, Student t" if basis.as_ratio else "Student t"
     if basis.counts and not basis.as_ratio:
-        method = "Newcombe's method 10"
+        method = "the widest of Newcombe's method 10, Tango's score interval and Student t"
     return f"one-sided {_end_that_decides(finding)} bound, paired on the same items ({method}),"
 
 
@@ -259,23 +268,31 @@ def _risk(chance: float) -> str:
     return readable(Quantity.of(chance), share=True)
 
 
-def decision_rule(policy: Policy) -> list[str]:
-    """Write the decision rule as a committee reads it, a sentence or two each."""
+def decision_rule(policy: Policy, largest: float | None = None) -> list[str]:
+    """Write the decision rule as a committee reads it, a sentence or two each.
+
+    largest: the largest consumer's risk of any bar, where one has a risk of its own.
+    """
     three_ways = (
         "Accept: the evidence shows that every bar is met. Reject: it shows that one is not. "
         "Otherwise the result is not decided, and what is not decided is not accepted."
     )
+    at_most = _risk(policy.consumer_risk)
+    if largest is not None and largest > policy.consumer_risk:
+        own = f"the largest risk that a bar here states for itself; elsewhere at most {at_most}"
+        at_most = f"{_risk(largest)}, {own}"
     consumer = (
-        f"Consumer's risk: an offer that is exactly at a bar is wrongly accepted with probability at most "
-        f"{_risk(policy.consumer_risk)}. All bars have to be met, so this holds without correction."
+        "Consumer's risk: an offer that is exactly at a bar is wrongly accepted with probability at most "
+        f"{at_most}. All bars have to be met, so this holds without correction."
     )
     rejection = (
         f"Rejection risk: an offer that meets every bar is wrongly rejected with probability at most "
         f"{_risk(policy.rejection_risk)} over all bars of a requirement together (Holm)."
     )
     shares = (
-        "Shares are decided by one-sided Clopper-Pearson bounds at the effective sample size "
-        "(Korn-Graubard); an item asked more than once counts as one cluster, and fewer than "
+        "Shares, of right answers as of failures and of requests within a limit, are decided by one-sided "
+        "Clopper-Pearson bounds at the effective sample size (Korn-Graubard); an item asked more than once "
+        "counts as one cluster, so do items of equal content, and fewer than "
         f"{policy.min_clusters} clusters give no verdict."
     )
     latency = (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypedDict
 
@@ -81,8 +81,8 @@ def found_slice(case: Case, run: Execution, features: Features, asked: Asked) ->
     )
     strata = None if run.slice.strata is None else run.slice.strata[items]
     columns = columns_of(features, [run.slice.inputs[i] for i in items], strata)
-    clusters = items if run.slice.groups is None else run.slice.groups[items]
-    searched = _half(clusters, search["seed"])
+    ways = [labels[items] for labels in run.slice.groupings]
+    searched = _half(min(ways, key=lambda labels: len(np.unique(labels)), default=items), search["seed"])
     parts = worst_condition(
         _rows(columns, searched), means[searched], least=search["least"], examples=search["examples"]
     )
@@ -97,7 +97,7 @@ def found_slice(case: Case, run: Execution, features: Features, asked: Asked) ->
     if fault := scoring_fault(search["scores"], run):
         return FoundSlice(str(condition), condition, case.leave_unmeasured(search["name"], fault), n)
     share = float(means[judged].mean())
-    low, high = _bounds(case, run, means[judged], clusters[judged])
+    low, high = _bounds(case, means[judged], [labels[judged] for labels in ways])
     measured = case.measure(
         search["name"],
         round(share, 12),
@@ -110,14 +110,20 @@ def found_slice(case: Case, run: Execution, features: Features, asked: Asked) ->
 
 
 def _bounds(
-    case: Case, run: Execution, scores: NDArray[np.float64], clusters: NDArray[np.int64]
+    case: Case, scores: NDArray[np.float64], ways: Sequence[NDArray[np.int64]]
 ) -> tuple[float, float]:
-    """Each end one-sided at the suite's consumer's risk; 0 and 1 where the clusters are too few."""
-    grouped = None if run.slice.groups is None else clusters
-    if grouped is not None and len(np.unique(grouped)) < max(case.policy.min_clusters, _LEAST):
+    """Each end one-sided at the suite's consumer's risk; 0 and 1 where the clusters are too few.
+
+    ways: labels of the items, an array for each way in which they are alike; the widest range counts.
+    """
+    if any(len(np.unique(labels)) < max(case.policy.min_clusters, _LEAST) for labels in ways):
         return 0.0, 1.0
-    found = round_outward(graded_bounds(scores, confidence=case.policy.confidence, clusters=grouped))
-    return found.low, found.high
+    each_way: Sequence[NDArray[np.int64] | None] = ways or [None]
+    found = [
+        round_outward(graded_bounds(scores, confidence=case.policy.confidence, clusters=labels))
+        for labels in each_way
+    ]
+    return min(each.low for each in found), max(each.high for each in found)
 
 
 def _half(clusters: NDArray[np.int64], seed: int) -> NDArray[np.bool_]:

@@ -78,18 +78,21 @@ class DatasetSlice:
         return _alike(self.digests)
 
     @cached_property
-    def groups(self) -> Indices | None:
-        """`(len,)` int64: which samples carry the information of one; None where each stands for itself.
+    def groupings(self) -> tuple[Indices, ...]:
+        """Ways in which samples carry the information of one, each `(len,)` int64; none, one, or two.
 
         Samples of equal content (input and reference) do, whatever they are called, and so do those of a
-        cluster. Clusters of equal content are one. Of the two ways to group, the one with fewer groups
-        counts. Raises `DataError` as `digest` does.
+        cluster. Clusters of equal content are one. Where each content stands in one cluster, or each cluster
+        holds one content, the larger groups hold the smaller, and are all there is; otherwise the two ways
+        cross, clusters first, and both count. Raises `DataError` as `digest` does.
         """
         alike = self._contents
         if self.clusters is None or alike is None:
-            return alike if self.clusters is None else self.clusters
+            return tuple(each for each in (self.clusters, alike) if each is not None)
         merged = _merged(self.clusters, alike)
-        return merged if len(np.unique(merged)) <= len(np.unique(alike)) else alike
+        if _within(alike, merged):
+            return (merged,)
+        return (alike,) if _within(merged, alike) else (merged, alike)
 
     def _published(self, inputs: Column, references: Column | None) -> Iterator[bytes]:
         found = item_digests(inputs, references)
@@ -166,6 +169,12 @@ def _alike(digests: bytes) -> Indices | None:
         numbers.setdefault(digests[first : first + 32], len(numbers)) for first in range(0, len(digests), 32)
     ]
     return None if len(numbers) == len(codes) else np.array(codes, dtype=np.int64)
+
+
+def _within(inner: Indices, outer: Indices) -> bool:
+    """Whether each inner group lies in one outer group alone."""
+    pairs = np.unique(inner * (int(outer.max(initial=0)) + 1) + outer)
+    return len(pairs) == len(np.unique(inner))
 
 
 def _merged(clusters: Indices, alike: Indices) -> Indices:

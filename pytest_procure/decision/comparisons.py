@@ -49,11 +49,11 @@ def _contrast_at(basis: Contrast, ratio: float, confidence: float) -> stats.Boun
 
 
 def _difference_at(basis: Contrast, confidence: float) -> stats.Bounds:
-    """Give bounds of the difference in points: Newcombe's for right and wrong, Student's t for the rest."""
+    """Give bounds of the difference in points: Newcombe's or wider for right and wrong, else Student's t."""
     if basis.counts:
         a, b = basis.candidate == 1, basis.reference == 1
         counts = [int(each.sum()) for each in (a & b, a & ~b, ~a & b, ~a & ~b)]
-        bounds = stats.newcombe_paired(*counts, confidence=confidence)
+        bounds = stats.paired_share_bounds(*counts, confidence=confidence)
         centre = (counts[1] - counts[2]) / sum(counts)
         bounds = in_rows(bounds, centre, basis.rows, sum(counts), confidence)
     else:

@@ -12,7 +12,7 @@ from pytest_procure.bars import Sense
 from pytest_procure.metrics.measurement import NEVER, Latencies
 from pytest_procure.stats.effects import BATCHES
 
-from .policy import Decision, Policy, undecided
+from .policy import Decision, Policy, too_few, undecided
 from .tails import share_p
 
 
@@ -24,8 +24,9 @@ def latencies(basis: Latencies, sense: Sense, bar: Decimal, policy: Policy) -> D
         return undecided(why)
     low, high = _percentile_range(basis, policy)
     within = values <= limit if sense == "at most" else values < limit
-    effect, df = latency_effect(values, limit, policy)
-    n_effective = stats.effective_n(n, effect, df, confidence=policy.confidence)
+    rows = latency_effect(values, limit, policy)
+    worst = stats.worst_effect(n, rows, basis.alike.effect(within))
+    n_effective = effective(n, worst, policy)
     share = float(within.mean())
     bounds = stats.round_outward(
         stats.share_bounds(share * n, n, confidence=policy.confidence, n_effective=n_effective)
@@ -35,12 +36,21 @@ def latencies(basis: Latencies, sense: Sense, bar: Decimal, policy: Policy) -> D
     meets = (
         Decimal(repr(bounds.low)) >= basis.q if shown == "at least" else Decimal(repr(bounds.high)) <= basis.q
     )
-    blocked = ""
+    blocked = too_few(worst.groups, policy)
     if basis.under_load and n < policy.min_under_load:
-        blocked, p = f"{n} requests under load are too few; it takes {policy.min_under_load}", None
-    elif meets and n / effect < policy.min_effective:
-        blocked = in_rows(n, effect, policy)
-    return Decision(meets and not blocked, p, low, high, n_effective, effect, blocked=blocked)
+        blocked = f"{n} requests under load are too few; it takes {policy.min_under_load}"
+    if blocked:
+        p = None
+    elif meets and n / rows.design_effect < policy.min_effective:
+        blocked = in_rows(n, rows.design_effect, policy)
+    return Decision(meets and not blocked, p, low, high, n_effective, worst.design_effect, blocked=blocked)
+
+
+def effective(n: int, effect: stats.Effect, policy: Policy) -> float:
+    """Give how many independent observations `n` of this effect are worth; all `n` where they are."""
+    if effect.df is None:
+        return float(n)
+    return stats.effective_n(n, effect.design_effect, effect.df, confidence=policy.confidence)
 
 
 def in_rows(n: int, effect: float, policy: Policy) -> str:
@@ -51,22 +61,24 @@ def in_rows(n: int, effect: float, policy: Policy) -> str:
     )
 
 
-def latency_effect(values: NDArray[np.int64], limit: int, policy: Policy) -> tuple[float, int]:
+def latency_effect(values: NDArray[np.int64], limit: int, policy: Policy) -> stats.Effect:
     """Give the design effect of "within the limit": the larger of the bar's own and of the slow requests'.
 
     A short lucky run holds too few requests over the limit to show how they cluster; the slowest tenth stands
     in for them, or, where even that lies far below the limit, what is within sight of it.
     """
     batches = [b for b in BATCHES if b <= len(values)]
-    return stats.latency_design_effect(values, limit, batches, far=policy.far)
+    return stats.Effect(*stats.latency_design_effect(values, limit, batches, far=policy.far))
 
 
 def _percentile_range(basis: Latencies, policy: Policy) -> tuple[Decimal | None, Decimal | None]:
     """Order statistics at the bounds of the percentile's own share; None above the failures."""
     values, n, q = basis.values, len(basis.values), float(basis.q)
     at = int(stats.percentile(values, q, method="nearest-rank"))
-    effect, df = stats.latency_design_effect(values, min(at, NEVER - 1))
-    bounds = stats.korn_graubard_bounds(q, n, effect, df, confidence=policy.confidence)
+    rows = stats.Effect(*stats.latency_design_effect(values, min(at, NEVER - 1)))
+    worst = stats.worst_effect(n, rows, basis.alike.effect(values <= at))
+    size = effective(n, worst, policy)
+    bounds = stats.share_bounds(q * n, n, confidence=policy.confidence, n_effective=size)
     ends = [
         int(stats.percentile(values, min(max(share, 1 / n), 1.0 - 1e-12), method="nearest-rank"))
         for share in (bounds.low, bounds.high)

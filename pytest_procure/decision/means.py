@@ -23,8 +23,16 @@ _LEAST_ERROR = 0.001
 
 
 def means(basis: Means, sense: Sense, bar: Decimal, policy: Policy) -> Decision:
-    """Decide by Student's t over independent repeats."""
+    """Decide by Student's t over independent repeats; that of items allows for skewness."""
     values, g = basis.values, len(basis.values)
+    if basis.of != "launches" and g >= basis.minimum:
+        return by_bounds(
+            lambda confidence: stats.skewed_mean_bounds(values, confidence=confidence),
+            sense,
+            bar,
+            policy,
+            n_effective=float(g),
+        )
     if g < 2:
         why = f"{g} of {basis.of} has no range; a verdict takes {basis.minimum}"
         if basis.of == "launches":
@@ -61,19 +69,27 @@ def corpus(basis: Corpus, sense: Sense, bar: Decimal, policy: Policy) -> Decisio
         left_out = set(groups).difference(kept)
         return basis.without[left_out.pop()] if left_out else basis.value
 
-    return by_bounds(
-        lambda confidence: in_rows(
-            stats.jackknife_bounds(groups, known, confidence=confidence),
-            basis.value,
-            basis.rows,
-            len(groups),
-            confidence,
-        ),
-        sense,
-        bar,
-        policy,
-        n_effective=float(basis.clusters),
-    )
+    def bounds_at(confidence: float) -> stats.Bounds:
+        found = stats.jackknife_bounds(groups, known, confidence=confidence)
+        found = _missed(found, basis, confidence)
+        return in_rows(found, basis.value, basis.rows, len(groups), confidence)
+
+    return by_bounds(bounds_at, sense, bar, policy, n_effective=float(basis.clusters))
+
+
+def _missed(found: stats.Bounds, basis: Corpus, confidence: float) -> stats.Bounds:
+    """Widen by one item that is wrong and was just missed: in the estimate, and in its spread.
+
+    Near its best value a metric moves by a handful of items, and a spread taken from them is too small where
+    the run was lucky: micro F1 of 300 items exactly at 99 % was accepted 15 times in 100, with it 5.
+    """
+    if not basis.missed or not math.isfinite(found.low):
+        return found
+    moved = [each - basis.value for each in basis.missed]
+    centre = basis.value + math.fsum(moved) / len(moved)
+    t = float(special.stdtrit(len(basis.without) - 1, confidence))
+    reach = math.hypot(basis.value - found.low, t * math.sqrt(math.fsum(m * m for m in moved) / len(moved)))
+    return stats.Bounds(min(found.low, centre - reach), max(found.high, centre + reach))
 
 
 def ratio(basis: Ratio, sense: Sense, bar: Decimal, policy: Policy) -> Decision:

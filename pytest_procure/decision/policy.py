@@ -53,6 +53,13 @@ class Decision:
     blocked: str = ""
 
 
+def too_few(groups: int | None, policy: Policy) -> str:
+    """Say that so few groups of observations decide nothing; "" for enough, and where each stands alone."""
+    if groups is None or groups >= policy.min_clusters:
+        return ""
+    return f"{groups} clusters are too few for a verdict; it takes {policy.min_clusters}"
+
+
 def undecided(why: str, *, n_effective: float = 0.0) -> Decision:
     """Decide nothing, for this reason."""
     return Decision(accept=False, reject_p=None, n_effective=n_effective, blocked=why)

@@ -10,24 +10,21 @@ from pytest_procure.bars import Sense
 from pytest_procure.metrics.measurement import Anytime, CostOfShare, Curtailed, Goodput, Share
 from pytest_procure.stats.effects import BATCHES
 
-from .latencies import in_rows, latency_effect
-from .policy import Decision, Policy, undecided
+from .latencies import effective, in_rows, latency_effect
+from .policy import Decision, Policy, too_few, undecided
 from .tails import by_bounds, share_p
 
 
 def share(basis: Share, sense: Sense, bar: Decimal, policy: Policy) -> Decision:
     """Decide by Clopper-Pearson bounds at the effective sample size (Korn and Graubard)."""
-    n_effective = float(basis.n)
-    if basis.df is not None:
-        n_effective = stats.effective_n(basis.n, basis.design_effect, basis.df, confidence=policy.confidence)
+    n_effective = effective(basis.n, _effect(basis), policy)
     share = basis.total / basis.n
     bounds = stats.round_outward(
         stats.share_bounds(basis.total, basis.n, confidence=policy.confidence, n_effective=n_effective)
     )
     low, high = Decimal(repr(bounds.low)), Decimal(repr(bounds.high))
     p = share_p(share, basis.n, bar, sense, n_effective)
-    if basis.clusters is not None and basis.clusters < policy.min_clusters:
-        why = f"{basis.clusters} clusters are too few for a verdict; it takes {policy.min_clusters}"
+    if why := too_few(basis.clusters, policy):
         return Decision(
             accept=False,
             reject_p=None,
@@ -39,6 +36,10 @@ def share(basis: Share, sense: Sense, bar: Decimal, policy: Policy) -> Decision:
         )
     meets = low >= bar if sense == "at least" else high <= bar
     return Decision(meets, p, low, high, n_effective, basis.design_effect)
+
+
+def _effect(basis: Share) -> stats.Effect:
+    return stats.Effect(basis.design_effect, basis.df, basis.clusters)
 
 
 def curtailed(basis: Curtailed, sense: Sense, bar: Decimal, policy: Policy) -> Decision:
@@ -78,19 +79,17 @@ def goodput(basis: Goodput, sense: Sense, bar: Decimal, policy: Policy) -> Decis
         return undecided(why)
     found = stats.batch_design_effect(~basis.good, [b for b in BATCHES if b <= n])
     effect, df = (1.0, min(BATCHES) - 1) if found is None else (max(1.0, found[0]), found[1])
+    rows = stats.Effect(effect, df)
     if basis.values is not None:
-        near, near_df = latency_effect(basis.values, basis.limit, policy)
-        if near > effect:
-            effect, df = near, near_df
-    if basis.share.design_effect > effect and basis.share.df is not None:
-        effect, df = basis.share.design_effect, basis.share.df
-    joint = replace(basis.share, design_effect=effect, df=df)
+        rows = max(rows, latency_effect(basis.values, basis.limit, policy), key=lambda each: each[0])
+    worst = stats.worst_effect(basis.share.n, rows, _effect(basis.share))
+    joint = replace(basis.share, design_effect=worst.design_effect, df=worst.df)
     decision = share(joint, sense, bar, policy)
     if basis.under_load and n < policy.min_under_load:
         why = f"{n} requests under load are too few; it takes {policy.min_under_load}"
         return replace(decision, accept=False, reject_p=None, blocked=why)
-    if basis.values is not None and decision.accept and n / effect < policy.min_effective:
-        return replace(decision, accept=False, blocked=in_rows(n, effect, policy))
+    if basis.values is not None and decision.accept and n / rows.design_effect < policy.min_effective:
+        return replace(decision, accept=False, blocked=in_rows(n, rows.design_effect, policy))
     return decision
 
 

@@ -87,7 +87,7 @@ def _run_part(run: Execution, kept: Callable[[Execution], Kept]) -> RunPart:
             described=chosen.describe(),
             dataset=chosen.dataset.name,
             items=len(chosen),
-            clustered=chosen.groups is not None,
+            clustered=bool(chosen.groupings),
             strata=written.log.strata,
             corpus=tuple(chosen.dataset.corpus),
             weights=None if chosen.weights is None else dict(chosen.weights),

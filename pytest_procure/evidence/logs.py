@@ -61,6 +61,8 @@ COLUMNS = {
 }
 #: Columns of a `RequestLog` that only some backends fill, a value a sample.
 COUNTED = ("input_tokens", "output_tokens", "cached_tokens")
+#: Only where the items stand in clusters and repeat contents, and the two cross: name and type.
+CONTENT = ("content", "<i4")
 #: Columns of each stage that a pipeline's answers pass, as `stage.NAME.COLUMN`; scores only where there are.
 STAGED = {
     "passing": "u1",
@@ -91,9 +93,15 @@ class LogFile:
     strata: tuple[str, ...]
 
 
-def columns(scorers: Sequence[str], counted: Sequence[str] = (), staged: Sequence[str] = ()) -> np.dtype[Any]:
-    """Give the type of a log's rows. `staged`: whole names of stages' columns."""
-    fields = [*COLUMNS.items(), *((name, "<i8") for name in counted)]
+def columns(
+    scorers: Sequence[str],
+    counted: Sequence[str] = (),
+    staged: Sequence[str] = (),
+    *,
+    crossed: bool = False,
+) -> np.dtype[Any]:
+    """Give the type of a log's rows. `staged`: whole names of stages' columns. `crossed`: with contents."""
+    fields = [*COLUMNS.items(), *([CONTENT] if crossed else []), *((name, "<i8") for name in counted)]
     fields += [(name, STAGED[name.rpartition(".")[2]]) for name in staged]
     return np.dtype([*fields, *((name, "<f8") for name in scorers)])
 
@@ -104,7 +112,9 @@ def write_log(path: Path, run: Execution, outputs: Outputs | None = None) -> Log
     if RARE not in counted and any(log.cached_tokens is not None for log in run.logs):
         counted.append(RARE)
     staged = _staged(run)
-    rows = np.zeros(sum(len(log.samples) for log in run.logs), columns(list(run.scores), counted, [*staged]))
+    groupings = run.slice.groupings
+    kind = columns(list(run.scores), counted, [*staged], crossed=len(groupings) > 1)
+    rows = np.zeros(sum(len(log.samples) for log in run.logs), kind)
     for name, column in staged.items():
         rows[name] = column
     for scorer, scores in run.scores.items():
@@ -123,7 +133,9 @@ def write_log(path: Path, run: Execution, outputs: Outputs | None = None) -> Log
             part["output_sha256"] = outputs.digests(log.answers)
         done += len(log.samples)
     rows["stratum"] = -1 if codes is None else codes[rows["item"]]
-    rows["cluster"] = -1 if run.slice.groups is None else run.slice.groups[rows["item"]]
+    rows["cluster"] = -1
+    for name, labels in zip(("cluster", CONTENT[0]), groupings, strict=False):
+        rows[name] = labels[rows["item"]]
     return LogFile(save(path, rows), tuple(errors), names)
 
 
@@ -173,9 +185,12 @@ def _kind(names: Sequence[str]) -> np.dtype[Any]:
     if any(not isinstance(name, str) or len(name) > _LONGEST_NAME for name in names):
         raise ValueError("a column has no name, or too long a one")
     staged = [name for name in names if name.startswith(STAGE)]
-    known = {*COLUMNS, *COUNTED, *staged}
+    known = {*COLUMNS, CONTENT[0], *COUNTED, *staged}
     return columns(
-        [name for name in names if name not in known], [name for name in names if name in COUNTED], staged
+        [name for name in names if name not in known],
+        [name for name in names if name in COUNTED],
+        staged,
+        crossed=CONTENT[0] in names,
     )
 
 

@@ -37,13 +37,15 @@ def answered_right(run: Execution) -> dict[str, Any] | None:
     total = np.bincount(run.items, weights=scores, minlength=count)
     told: dict[str, Any] = {"scorer": scorer, "slice": run.slice.digest, "items": count}
     told["asked"] = _packed(asked > 0)
-    if run.slice.groups is None and np.isin(scores, (0.0, 1.0)).all():
+    ways = run.slice.groupings
+    if not ways and np.isin(scores, (0.0, 1.0)).all():
         return {**told, "right": _packed((asked > 0) & (total == asked))}
     if scores.min() < 0 or scores.max() > 1:
         return None
     told["scores"] = _numbers(total / np.maximum(asked, 1))
-    if run.slice.groups is not None:
-        told["clusters"] = _numbers(np.unique(run.slice.groups, return_inverse=True)[1].astype(np.float64))
+    if ways:  # where two cross, the one with fewer groups
+        fewest = min((np.unique(labels, return_inverse=True)[1] for labels in ways), key=np.max)
+        told["clusters"] = _numbers(fewest.astype(np.float64))
     return told
 
 
@@ -57,8 +59,9 @@ def paired(
     """Pair the candidates of each requirement that were asked the same items.
 
     right: test -> what `answered_right` gave for its marked run. Each end of a range one-sided. The ranges
-    are those that a bar against another candidate is decided by: Newcombe's for items that are right or
-    wrong by themselves, else Student's t on the differences, by cluster, from `least` items (clusters) on.
+    are those that a bar against another candidate is decided by: Newcombe's, widened where few differ, for
+    items that are right or wrong by themselves, else Student's t on the differences, by cluster, from `least`
+    items (clusters) on.
     """
     found: list[PairRecord] = []
     for requirement in requirements:
@@ -99,7 +102,8 @@ def _told(
     n, better, worse = len(a), int((a > b).sum()), int((a < b).sum())
     if "right" in ours and "right" in theirs:
         both = int((a.astype(np.bool_) & b.astype(np.bool_)).sum())
-        bounds = stats.newcombe_paired(both, better, worse, n - both - better - worse, confidence=confidence)
+        neither = n - both - better - worse
+        bounds = stats.paired_share_bounds(both, better, worse, neither, confidence=confidence)
     else:
         clusters = _floats(ours["clusters"])[both_asked] if "clusters" in ours else None
         if (n if clusters is None else len(np.unique(clusters))) < least:

@@ -17,7 +17,7 @@ from pytest_procure.driver.pull import Run
 from pytest_procure.errors import EvidenceError, ProcureError
 from pytest_procure.metrics import Execution
 
-from .logs import COUNTED, RARE, STAGE, STAGED, Rows
+from .logs import CONTENT, COUNTED, RARE, STAGE, STAGED, Rows
 from .parts import LaunchPart, RunPart, StagePart
 
 #: Finds the rows of a run, and of an endpoint what its driver saw, launch by launch; else nothing.
@@ -142,6 +142,7 @@ class RecordedSlice(DatasetSlice):
     """A slice as a pack knows it: its groups and its description, and none of its samples."""
 
     _described: dict[str, Any]
+    _recorded: tuple[NDArray[np.int64], ...]
 
     @cached_property
     def digest(self) -> str:
@@ -149,9 +150,9 @@ class RecordedSlice(DatasetSlice):
         return str(self._described.get("digest", ""))
 
     @cached_property
-    def groups(self) -> NDArray[np.int64] | None:
-        """What was recorded as clusters: the samples are not here, so nobody looks at their content."""
-        return self.clusters
+    def groupings(self) -> tuple[NDArray[np.int64], ...]:
+        """What was recorded of them: the samples are not here, so nobody looks at their content."""
+        return self._recorded
 
     @property
     def most(self) -> int:
@@ -171,17 +172,20 @@ def _slice(part: RunPart, rows: Rows) -> RecordedSlice:
         raise EvidenceError(f"{part.log}: a row asks an item that the slice does not have")
     if told.items > _MOST_ITEMS:
         raise EvidenceError(f"{part.log}: {told.items:,} items are more than a run can have asked")
-    strata = clusters = None
+    strata = None
+    groupings: list[NDArray[np.int64]] = []
     if told.strata:
         codes = _by_item(part, rows, "stratum")
         if len(codes) and not -1 <= int(codes.min()) <= int(codes.max()) < len(told.strata):
             raise EvidenceError(f"{part.log}: a row is of a group that the case file does not hold")
         strata = np.array(told.strata)[_every_group(codes, len(told.strata))]
-    if told.clustered:
-        clusters = _by_item(part, rows, "cluster").astype(np.int64)
-        if len(clusters) and int(clusters.min()) < -1:
-            raise EvidenceError(f"{part.log}: a row is of a cluster below 0")
-        clusters = np.maximum(clusters, 0)  # of an item that was never asked: nothing looks at it
+    for name in ("cluster", CONTENT[0]) if told.clustered else ():
+        if name not in (rows.dtype.names or ()):
+            continue
+        labels = _by_item(part, rows, name).astype(np.int64)
+        if len(labels) and int(labels.min()) < -1:
+            raise EvidenceError(f"{part.log}: a row is of a {name} below 0")
+        groupings.append(np.maximum(labels, 0))  # of an item that was never asked: nothing looks at it
     made = RecordedSlice(
         dataset=Dataset(told.dataset, [], corpus=dict.fromkeys(told.corpus, _not_here)),
         indices=np.arange(told.items, dtype=np.int64),
@@ -189,10 +193,11 @@ def _slice(part: RunPart, rows: Rows) -> RecordedSlice:
         inputs=[],
         references=None,
         strata=strata,
-        clusters=clusters,
+        clusters=groupings[0] if groupings else None,
         weights=told.weights,
     )
     object.__setattr__(made, "_described", told.described)
+    object.__setattr__(made, "_recorded", tuple(groupings))
     return made
 
 

@@ -13,7 +13,7 @@ from pytest_procure.gate import Award, Expected, Gate
 from pytest_procure.wording import decision_rule
 
 from .pairs import paired
-from .record import FORMAT, VERSION, PublishedRecord, Record, ResultRecord
+from .record import FORMAT, VERSION, PublishedRecord, Record, RequirementRecord, ResultRecord
 from .sealed import SealedPart
 
 SESSION_FORMAT = "pytest-procure/session"
@@ -105,6 +105,12 @@ class SessionFile:
     notes: tuple[str, ...]
 
 
+def _largest_risk(requirements: Iterable[RequirementRecord]) -> float | None:
+    """Give the largest consumer's risk that a bar was decided at; None where none decided."""
+    findings = (f for q in requirements for result in q["results"] for f in result["findings"])
+    return max((round(1.0 - f["confidence"], 6) for f in findings if not f["observed_only"]), default=None)
+
+
 def record_of(
     file: SessionFile,
     results: Iterable[ResultRecord],
@@ -135,7 +141,8 @@ def record_of(
         "command": file.command,
         "consumer_risk": file.policy.consumer_risk,
         "rejection_risk": file.policy.rejection_risk,
-        "rule": decision_rule(file.policy) + [FURTHER_RUNS] * bool(file.sealed.spec),
+        "rule": decision_rule(file.policy, _largest_risk(requirements))
+        + [FURTHER_RUNS] * bool(file.sealed.spec),
         "outcome": outcome,
         "candidates": candidates,
         "requirements": requirements,

@@ -56,4 +56,4 @@ def measure(what: Metric, run: Execution) -> Measurement:
     if what.stage:
         return replace(of_stage(what, run), seconds=run.seconds)
     measured = replace(_BY_KIND[what.kind](what, run), seconds=run.seconds)
-    return by_items(measured, run) if what.kind == "quality" else measured
+    return by_items(measured, run) if what.kind in {"quality", "latency", "errors"} else measured

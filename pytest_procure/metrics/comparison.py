@@ -14,6 +14,7 @@ from pytest_procure.units import Quantity
 from .execution import Execution
 from .failures import serial_effect
 from .latency import observed
+from .likeness import widest
 from .measurement import NEVER, Contrast, Exact, Measurement, Pairs, Rows, unmeasurable
 from .metric import Metric
 from .scoring import scoring_fault
@@ -99,7 +100,8 @@ def _scores(what: Metric, named: Metric, other: Against, ours: Execution, theirs
         return unmeasurable(named, f"{other.name} got nothing right, so there is no share of it")
     else:
         estimate = Quantity.of(round(float(mine.mean()) / float(its.mean()), 12))
-    clusters = None if ours.slice.groups is None else ours.slice.groups[asked]
+    apart = mine - its
+    clusters = widest(apart - apart.mean(), [labels[asked] for labels in ours.slice.groupings])
     rows = Rows(*serial_effect(ours.failed))
     basis = Contrast(mine, its, clusters, as_ratio=not other.margin, rows=rows)
     return Measurement(named, estimate, len(mine), "items", basis)

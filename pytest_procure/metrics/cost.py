@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from decimal import Decimal
 
@@ -16,6 +17,7 @@ from pytest_procure.units import Quantity
 
 from .execution import Execution
 from .failures import serial_effect
+from .likeness import widest
 from .measurement import CostOfShare, Exact, Means, Measurement, Ratio, Rows, Share, unmeasurable
 from .metric import COST, COST_PER_ACCEPTED, COST_PER_CORRECT, Metric, metric
 from .quality import quality
@@ -104,17 +106,24 @@ def _by_token(what: Metric, run: Execution, price: TokenPrice, good: Measurement
     cached = np.minimum(_cached(run), sent)
     asked = float(price.input) * (sent - cached) + float(price.cached_input) * cached
     each = (asked + float(price.output) * received) / price.per
-    cost, of = _by_item(each, run), "items" if run.slice.groups is None else "clusters"
+    cost, of = _by_item(each, run), "clusters" if run.slice.groupings else "items"
+    ways = [labels[np.unique(run.items)] for labels in run.slice.groupings]
     if good is not None:
         success = _by_item(run.scores[SCORERS[what.name]], run)
-        estimate = Quantity.of(round(float(cost.mean() / success.mean()), 15), price.currency)
+        ratio = float(cost.mean() / success.mean())
+        labels = widest(cost - ratio * success, ways)
         rows = Rows(*serial_effect(run.failed))
-        basis = Ratio(_by_cluster(cost, run), _by_cluster(success, run), of, rows)
-        return Measurement(what, estimate, len(cost), "items", basis)
+        basis = Ratio(_by_cluster(cost, labels), _by_cluster(success, labels), of, rows)
+        return Measurement(what, Quantity.of(round(ratio, 15), price.currency), len(cost), "items", basis)
+    estimate = Quantity.of(round(float(cost.mean()), 15), price.currency)
+    return Measurement(what, estimate, len(cost), "items", mean_cost(cost, ways))
+
+
+def mean_cost(cost: NDArray[np.float64], ways: Sequence[NDArray[np.int64]]) -> Means:
+    """Give the mean of costs, `(items,)`, over items or over clusters; large ones weigh more, as they do."""
     mean = float(cost.mean())
-    values = mean + _by_cluster(cost - mean, run)
-    estimate = Quantity.of(round(mean, 15), price.currency)
-    return Measurement(what, estimate, len(cost), "items", Means(values, of, MINIMUM_ITEMS))
+    values = mean + _by_cluster(cost - mean, widest(cost - mean, ways))
+    return Means(values, "clusters" if ways else "items", MINIMUM_ITEMS)
 
 
 def _cached(run: Execution) -> Int64:
@@ -137,11 +146,11 @@ def _by_item(values: NDArray[np.float64], run: Execution) -> NDArray[np.float64]
     return result
 
 
-def _by_cluster(by_item: NDArray[np.float64], run: Execution) -> NDArray[np.float64]:
+def _by_cluster(by_item: NDArray[np.float64], labels: NDArray[np.int64] | None) -> NDArray[np.float64]:
     """`(clusters,)` sums of each cluster over the mean cluster's size; without clusters the items."""
-    if run.slice.groups is None:
+    if labels is None:
         return by_item
-    _, place = np.unique(run.slice.groups[np.unique(run.items)], return_inverse=True)
+    _, place = np.unique(labels, return_inverse=True)
     sums = np.bincount(place, weights=by_item).astype(np.float64)
     return sums * (len(sums) / len(by_item))
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from pytest_procure.stats import batch_design_effect
+from pytest_procure.stats import Alike, Effect, batch_design_effect, worst_effect
 from pytest_procure.stats.effects import BATCHES
 from pytest_procure.units import Quantity
 
 from .execution import Execution
+from .likeness import alike_requests
 from .measurement import Exact, Measurement, Share, unmeasurable
 from .metric import Metric
 
@@ -23,13 +24,19 @@ def serial_effect(failed: NDArray[np.bool_]) -> tuple[float, int | None]:
 def error_rate(what: Metric, run: Execution) -> Measurement:
     """Measure the share of requests that failed.
 
-    Failures come in rows, so batch means give the effective n.
+    Failures come in rows, and what cannot be answered fails each time it is asked: the worse of the two
+    gives the effective n.
     """
     failed = run.failed
     if len(failed) == 0:
         return unmeasurable(what, "no request was made")
-    effect, df = serial_effect(failed)
-    basis = Share(float(failed.sum()), len(failed), effect, df)
+    return share_failed(what, failed, alike_requests(run))
+
+
+def share_failed(what: Metric, failed: NDArray[np.bool_], alike: Alike) -> Measurement:
+    """Measure the share of these requests that failed, `(n,)` in send order."""
+    worst = worst_effect(len(failed), alike.effect(failed), Effect(*serial_effect(failed)))
+    basis = Share(float(failed.sum()), len(failed), *worst)
     return Measurement(what, Quantity.of(round(basis.total / basis.n, 12)), len(failed), "requests", basis)
 
 

@@ -11,9 +11,10 @@ from pytest_procure.units import Quantity
 
 from .execution import STOPPED, Execution
 from .latency import request_latencies
+from .likeness import alike_requests
 from .measurement import Goodput, Measurement, Share, unmeasurable
 from .metric import GOODPUT, Metric
-from .quality import share_of
+from .quality import by_items, share_of
 from .scoring import scoring_fault
 from .weighting import weighting_fault
 
@@ -54,11 +55,12 @@ def goodput(run: Execution, limits: Limits) -> Measurement:
         right = np.concatenate([[0], np.cumsum(run.scores[limits.correct] < 1)])
         ends = np.minimum(np.arange(1, len(good) + 1) * run.scenario.samples_per_query, len(right) - 1)
         good &= np.diff(right[np.concatenate([[0], ends])]) == 0
-    share = _right(good, run) if limits.correct else Share(float(good.sum()), len(good))
+    share = _share(good, limits, run)
     limit = 0 if limits.latency is None else limits.latency.ns
     waits = run.scenario.allows_latency and run.scenario.is_under_load
     basis = Goodput(share, good, values, limit, under_load=waits)
-    return Measurement(what, Quantity.of(round(share.total / share.n, 12)), len(good), "requests", basis)
+    estimate = Quantity.of(round(share.total / share.n, 12))
+    return by_items(Measurement(what, estimate, len(good), "requests", basis), run)
 
 
 def _unweighable(run: Execution) -> str:
@@ -67,16 +69,8 @@ def _unweighable(run: Execution) -> str:
     return weighting_fault(run)
 
 
-def _right(good: NDArray[np.bool_], run: Execution) -> Share:
-    """Give the share of good requests with its design effect, where right answers count."""
-    per = run.scenario.samples_per_query
-    if per == 1:
+def _share(good: NDArray[np.bool_], limits: Limits, run: Execution) -> Share:
+    """Give the share of good requests with the design effect of what they ask."""
+    if limits.correct and run.scenario.samples_per_query == 1:  # strata have their weights
         return share_of(good.astype(np.float64), run.items, run)
-    clusters = run.slice.groups
-    groups = run.items if clusters is None else clusters[run.items]
-    distinct = int(np.count_nonzero(np.bincount(groups)))
-    if distinct == len(groups):
-        return Share(float(good.sum()), len(good))
-    # All of them together tell at least as much as these items cut into queries once.
-    df = max(1, distinct // per - 1)
-    return Share(float(good.sum()), len(good), len(groups) / distinct, df, distinct)
+    return Share(float(good.sum()), len(good), *alike_requests(run).effect(good))

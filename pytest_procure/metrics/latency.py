@@ -6,13 +6,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pytest_procure.driver.log import Int64, RequestLog
-from pytest_procure.stats import percentile
+from pytest_procure.stats import Alike, percentile
 from pytest_procure.units import Quantity
 
 from .execution import Execution
+from .likeness import alike_requests
 from .measurement import NEVER, Latencies, Measurement, unmeasurable
 from .metric import Metric
-from .tokens import UNITS, absent, times_of
+from .tokens import UNITS, absent, owners_of, times_of
 
 
 def latency(what: Metric, run: Execution) -> Measurement:
@@ -36,9 +37,21 @@ def latency(what: Metric, run: Execution) -> Measurement:
         Quantity.of(at, "ns"),
         len(values),
         UNITS[what.family],
-        Latencies(values, what.q, under_load=run.scenario.is_under_load),
+        Latencies(values, what.q, run.scenario.is_under_load, _alike(what, run)),
         censored,
     )
+
+
+def _alike(what: Metric, run: Execution) -> Alike:
+    """Group the values by what was asked; the gaps between the tokens of one answer are alike."""
+    alike = alike_requests(run)
+    if what.family == "latency":
+        return alike
+    owners, done = [], 0
+    for log in run.logs:
+        owners.append(done + owners_of(what.family, log))
+        done += len(log.samples)
+    return alike.among(np.concatenate(owners))
 
 
 def observed(what: Metric, log: RequestLog) -> Int64:

@@ -27,6 +27,7 @@ from decimal import Decimal
 import numpy as np
 from numpy.typing import NDArray
 
+from pytest_procure.stats import ALL_APART, Alike
 from pytest_procure.units import Quantity
 
 from .metric import Metric
@@ -37,7 +38,10 @@ NEVER = np.iinfo(np.int64).max
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """`total` is the sum of n scores in [0, 1]; `design_effect` and `df` are those of their clustering."""
+    """`total` is the sum of n scores in [0, 1]; `design_effect` and `df` are those of their clustering.
+
+    `clusters`: of how many groups they are; None where each stands for itself.
+    """
 
     total: float
     n: int
@@ -79,21 +83,29 @@ class Anytime:
 
 @dataclass(frozen=True, slots=True)
 class Corpus:
-    """`value` of the whole, and `without` each group of items in turn; `clusters` independent items."""
+    """`value` of the whole, and `without` each group of items in turn; `clusters` independent items.
+
+    `missed`: the value with one item (cluster) more that is wrong, for some of them in turn.
+    """
 
     value: float
     without: tuple[float, ...]
     clusters: int
     rows: Rows = ALONE
+    missed: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Latencies:
-    """`values`: `(n,)` int64 ns in send order, `NEVER` where the request failed; `q`: the percentile."""
+    """`values`: `(n,)` int64 ns in send order, `NEVER` where the request failed; `q`: the percentile.
+
+    `alike`: which of them are of the same item, or of items that are alike.
+    """
 
     values: NDArray[np.int64]
     q: Decimal
     under_load: bool
+    alike: Alike = ALL_APART
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +120,7 @@ class Means:
 
 @dataclass(frozen=True, slots=True)
 class Goodput:
-    """`share` allows for items asked twice; `values` and `limit` for requests that wait behind each other."""
+    """`share` allows for items that are alike; `values` and `limit` for requests that wait in a queue."""
 
     share: Share
     good: NDArray[np.bool_]  # (n,) in send order
@@ -238,7 +250,7 @@ class Measurement:
     basis: Basis
     censored: bool = False
     seconds: float = 0.0  # that the run took; 0 where there was none
-    items: int = 0  # different samples that were scored, and
+    items: int = 0  # different samples that were asked, and
     most: int = 0  # how many the dataset has; 0 where that has nothing to do with it
 
 

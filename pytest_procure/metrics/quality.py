@@ -8,19 +8,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pytest_procure.scenarios import queries
-from pytest_procure.stats import cluster_design_effect, exact_sum
+from pytest_procure.stats import Effect, exact_sum, worst_effect
 from pytest_procure.units import Quantity
 
 from .corpus import corpus
 from .execution import Execution
 from .failures import serial_effect
+from .likeness import alike_items
 from .measurement import Anytime, Curtailed, Measurement, Share, unmeasurable
 from .metric import Metric
 from .scoring import scoring_fault
 from .weighting import weighted_share, weighting_fault
-
-#: Wholly wrong clusters that a lucky run may just have missed, when their spread is taken from it.
-UNSEEN = 0.5
 
 
 def quality(what: Metric, run: Execution) -> Measurement:
@@ -71,24 +69,13 @@ def share_of(
     missing = run.failed if failed is None else failed
     if run.slice.weights is not None:
         return weighted_share(scores, items, run.slice, missing)
-    clusters = run.slice.groups
-    groups = items if clusters is None else clusters[items]
-    distinct = int(np.count_nonzero(np.bincount(groups)))  # np.unique takes a second for a million
-    effect: float = 1.0
-    df: int | None = None
-    if distinct == 1 < len(scores):
-        effect, df = float(len(scores)), 1  # all of them tell as much as one
-    elif distinct < len(scores):
-        effect, df = cluster_design_effect(scores, groups, unseen=UNSEEN)
     # Failures under load come in rows; where there are some, the answers are no independent draws either.
     # A query that fails takes all its samples along.
-    serial, serial_df = serial_effect(np.repeat(missing, len(scores) // len(missing)))
-    if serial > effect:
-        effect, df = serial, serial_df
-    clustered = distinct if distinct < len(scores) else None
-    return Share(exact_sum(scores), len(scores), max(1.0, effect), df, clustered)
+    rows = serial_effect(np.repeat(missing, len(scores) // len(missing)))
+    worst = worst_effect(len(scores), alike_items(items, run.slice).effect(scores), Effect(*rows))
+    return Share(exact_sum(scores), len(scores), *worst)
 
 
 def by_items(measured: Measurement, run: Execution) -> Measurement:
-    """Add how many different samples a score is of, and how many the dataset has; no run has more."""
+    """Add how many different samples a value is of, and how many the dataset has; no run has more."""
     return replace(measured, items=int(np.count_nonzero(np.bincount(run.items))), most=run.slice.most)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,10 +19,11 @@ from pytest_procure.driver.log import Int64, StageLog
 from pytest_procure.stats import percentile
 from pytest_procure.units import Quantity
 
-from .cost import MINIMUM_ITEMS
+from .cost import mean_cost
 from .execution import Execution
-from .failures import serial_effect
-from .measurement import NEVER, Exact, Latencies, Means, Measurement, Share, unmeasurable
+from .failures import share_failed
+from .likeness import alike_items
+from .measurement import NEVER, Exact, Latencies, Measurement, unmeasurable
 from .metric import COST, ERROR_RATE, Metric
 from .quality import share_of
 from .scoring import scoring_fault
@@ -83,7 +83,7 @@ def of_stage(what: Metric, run: Execution) -> Measurement:
     if what.kind == "latency":
         return _latency(what, run, told)
     if what.of_stage == ERROR_RATE.name:
-        return _error_rate(what, told)
+        return _error_rate(what, run, told)
     if what.of_stage == COST.name:
         return _cost(what, run, told)
     return _quality(what, run, told)
@@ -99,15 +99,13 @@ def _latency(what: Metric, run: Execution, told: Columns) -> Measurement:
         if not len(known):
             return unmeasurable(what, "it falls among requests that were never answered")
         at = int(known.min())
-    basis = Latencies(values, what.q, under_load=not run.scenario.is_closed_loop)
+    alike = alike_items(run.items[told.reached], run.slice)
+    basis = Latencies(values, what.q, not run.scenario.is_closed_loop, alike)
     return Measurement(what, Quantity.of(at, "ns"), len(values), "requests", basis, censored)
 
 
-def _error_rate(what: Metric, told: Columns) -> Measurement:
-    failed = told.failed[told.reached]
-    effect, df = serial_effect(failed)
-    basis = Share(float(failed.sum()), len(failed), effect, df)
-    return Measurement(what, Quantity.of(round(basis.total / basis.n, 12)), len(failed), "requests", basis)
+def _error_rate(what: Metric, run: Execution, told: Columns) -> Measurement:
+    return share_failed(what, told.failed[told.reached], alike_items(run.items[told.reached], run.slice))
 
 
 def _quality(what: Metric, run: Execution, told: Columns) -> Measurement:
@@ -190,15 +188,9 @@ def _mean(
     """The mean over items, or over clusters of them."""
     items, place = np.unique(run.items[kept], return_inverse=True)
     cost = np.bincount(place, weights=each[kept]) / np.bincount(place)
-    mean = float(cost.mean())
-    clusters = run.slice.groups
-    values: NDArray[Any] = cost
-    if clusters is not None:  # large ones weigh more, as they do in the mean
-        _, member_of = np.unique(clusters[items], return_inverse=True)
-        sums = np.bincount(member_of, weights=cost - mean)
-        values = mean + sums * (len(sums) / len(cost))
-    basis = Means(values, "items" if clusters is None else "clusters", MINIMUM_ITEMS)
-    return Measurement(what, Quantity.of(round(mean, 15), currency), len(values), basis.of, basis)
+    basis = mean_cost(cost, [labels[items] for labels in run.slice.groupings])
+    estimate = Quantity.of(round(float(cost.mean()), 15), currency)
+    return Measurement(what, estimate, len(basis.values), basis.of, basis)
 
 
 def _exact(what: Metric, amount: Decimal, currency: str, label: str) -> Measurement:

@@ -38,10 +38,20 @@ def times_of(family: str, log: RequestLog) -> Int64:
 
     A failed request counts in `itl` for as many gaps as the median good one has: its own never came.
     """
+    return _times(family, log)[1]
+
+
+def owners_of(family: str, log: RequestLog) -> Int64:
+    """Give the sample that each value of `ttft`, `itl` or `tpot` is of, in the same order."""
+    return _times(family, log)[0]
+
+
+def _times(family: str, log: RequestLog) -> tuple[Int64, Int64]:
     wire = log.wire
     assert wire is not None, "`absent` was asked"
     if family == "ttft":
-        return np.where(log.by_sample(log.ok), wire.first_token - log.by_sample(log.scheduled), NEVER)
+        first = np.where(log.by_sample(log.ok), wire.first_token - log.by_sample(log.scheduled), NEVER)
+        return np.arange(len(first)), first
     return _gaps(log, wire) if family == "itl" else _per_token(log, wire)
 
 
@@ -69,7 +79,8 @@ def gaps(log: RequestLog, wire: Wire) -> tuple[Int64, Int64, Int64]:
     return of[1:][real], wire.token_times[:-1][real], steps[real]
 
 
-def _gaps(log: RequestLog, wire: Wire) -> Int64:
+def _gaps(log: RequestLog, wire: Wire) -> tuple[Int64, Int64]:
+    """Give the sample and the length of each gap, and of those that never came."""
     good = log.by_sample(log.ok)
     owner, _, values = gaps(log, wire)
     counts = np.bincount(owner, minlength=len(good))[good]
@@ -77,11 +88,12 @@ def _gaps(log: RequestLog, wire: Wire) -> Int64:
     failed = np.repeat(np.flatnonzero(~good), lost)
     owner = np.concatenate([owner, failed])
     values = np.concatenate([values, np.full(len(failed), NEVER)])
-    result: Int64 = values[np.argsort(owner, kind="stable")]
-    return result
+    order = np.argsort(owner, kind="stable")
+    return owner[order], values[order]
 
 
-def _per_token(log: RequestLog, wire: Wire) -> Int64:
+def _per_token(log: RequestLog, wire: Wire) -> tuple[Int64, Int64]:
+    """Give the sample and the value of each request of two tokens or more, and of each that failed."""
     tokens = output_tokens(log)
     if tokens is None:
         tokens = wire.chunks.astype(np.int64)
@@ -89,5 +101,5 @@ def _per_token(log: RequestLog, wire: Wire) -> Int64:
     several: NDArray[np.bool_] = good & (tokens > 1)
     spread = wire.last_token - wire.first_token
     values = np.where(several, spread // np.maximum(tokens - 1, 1), NEVER)
-    result: Int64 = values[several | ~good]
-    return result
+    owner = np.flatnonzero(several | ~good)
+    return owner, values[owner]

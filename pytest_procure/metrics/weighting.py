@@ -7,10 +7,11 @@ from numpy.typing import NDArray
 
 from pytest_procure.datasets import DatasetSlice
 from pytest_procure.datasets.seats import LEAST
-from pytest_procure.stats import stratified_mean
+from pytest_procure.stats import exact_sum, stratified_mean
 
 from .execution import Execution
 from .failures import serial_effect
+from .likeness import alike_items
 from .measurement import Share
 
 
@@ -34,6 +35,8 @@ def weighted_share(
 
     So are items of a stratum that have the same content. `n` is the number of different items. Their part of
     the slice is that of production but for rounding, so the effect is near 1; it is never taken as less.
+    Where a content stands in several strata, its copies are answered alike, and the effect is at least what
+    the contents' weights cost: n * sum(W_c^2), W_c the sum of w_h / n_h over the copies (Kish 1965).
     """
     assert chosen.weights is not None, "the caller has looked"
     names, codes = _strata(chosen)
@@ -49,16 +52,33 @@ def weighted_share(
     if serial > effect and serial_df is not None:
         effect, df = serial, serial_df
     n = len(asked)
-    return Share(found.mean * n, n, effect, max(df, 1), weighted=True)
+    contents = alike_items(items[first], chosen).groups
+    if contents is not None:
+        effect = max(effect, n * _weights_of_contents(items[first], chosen, codes, parts))
+    distinct = n if contents is None else contents
+    clusters = distinct if distinct < len(scores) else None
+    return Share(found.mean * n, n, effect, max(df, 1), clusters, weighted=True)
+
+
+def _weights_of_contents(
+    items: NDArray[np.int64], chosen: DatasetSlice, codes: NDArray[np.intp], parts: list[float]
+) -> float:
+    """Give the sum of the squares of what each content weighs in the weighted mean."""
+    of = codes[items]
+    each = (np.array(parts) / np.bincount(of, minlength=len(parts)))[of]
+    (contents,) = chosen.groupings
+    weights = np.bincount(np.unique(contents[items], return_inverse=True)[1], weights=each).astype(float)
+    return exact_sum(weights**2)
 
 
 def _independent(
     items: NDArray[np.int64], chosen: DatasetSlice, codes: NDArray[np.intp]
 ) -> NDArray[np.int64]:
     """Number what each item asked counts as: itself, or with others of its stratum and content one."""
-    if chosen.groups is None:
+    if not chosen.groupings:
         return items
-    told: NDArray[np.int64] = chosen.groups[items] * (int(codes.max()) + 1) + codes[items]
+    (contents,) = chosen.groupings  # a weighted slice has no clusters
+    told: NDArray[np.int64] = contents[items] * (int(codes.max()) + 1) + codes[items]
     return told
 
 

@@ -15,14 +15,14 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from pytest_procure import stats
-from pytest_procure.bars import Bar
+from pytest_procure.bars import Bar, Sense
 from pytest_procure.candidates import HourlyPrice, Price, RequestPrice, TokenPrice
 from pytest_procure.decision import Policy, decide
 from pytest_procure.errors import DomainError
 from pytest_procure.metrics import Measurement
 from pytest_procure.metrics.cost import MINIMUM_ITEMS
 from pytest_procure.metrics.measurement import Anytime, Share
-from pytest_procure.metrics.metric import COST, Kind
+from pytest_procure.metrics.metric import ACCURACY, COST, Kind
 from pytest_procure.metrics.throughput import MINIMUM_LAUNCHES
 from pytest_procure.scenarios import Scenario, queries, rate
 from pytest_procure.stats.effects import BATCHES
@@ -63,11 +63,13 @@ class Sample:
     """What is known of the slice: its items, and the clusters among them.
 
     `marked`: whether the number of items stands in the mark. `items` is None where only a fixture knows.
+    `most`: how many items the dataset has, where that is known.
     """
 
     items: int | None
     clusters: int | None = None
     marked: bool = False
+    most: int | None = None
 
     @property
     def noun(self) -> str:
@@ -138,9 +140,11 @@ class Question:
     def repeats(self) -> float:
         """How often a piece of evidence is asked, on average; 1 where it is not known."""
         asked = self.asked
-        if asked.requests is None or not asked.samples:
-            return 1.0
-        return asked.requests * self.scenario.samples_per_query / asked.samples
+        return self.repeats_of(asked.requests or 0, asked.samples)
+
+    def repeats_of(self, requests: int, samples: int | None) -> float:
+        """Give how often a piece of evidence is asked by so many requests; at least once."""
+        return max(1.0, requests * self.scenario.samples_per_query / samples) if samples else 1.0
 
     def size(self, bar: float, design: float, policy: Policy) -> stats.SharePlan:
         """Plan for independent pieces of evidence."""
@@ -171,7 +175,14 @@ def _by_samples(bar: Bar, question: Question) -> BarPlan:
     if design is None:
         return _judged(replace(row, noun=question.sample.noun))
     shares = _around(float(bar.limit.base), design)
-    chances = _chances(bar, needed if has is None else has, shares, question)
+    chances = _chances(
+        bar.limit,
+        bar.sense,
+        needed if has is None else has,
+        shares,
+        question,
+        policy_of(bar, question.policy),
+    )
     return _judged(
         replace(row, noun=question.sample.noun, design=design, curve=tuple(map(Point, shares, chances)))
     )
@@ -182,19 +193,24 @@ def _samples(bar: Bar, design: float, question: Question) -> int:
     policy = policy_of(bar, question.policy)
     n = question.size(float(bar.limit.base), design, policy).n
     if question.scenario.stopping != "anytime":
-        return _pieces(n, question, policy)
+        return _pieces(n, question.repeats, policy)
     few, target = n, 1.0 - question.producer_risk  # looking more often takes more
-    while _chances(bar, n, [design], question)[0] < target:
+
+    def enough(n: int) -> bool:
+        return _chances(bar.limit, bar.sense, n, [design], question, policy)[0] >= target
+
+    while not enough(n):
         few, n = n, n * 2
     while n - few > 1:
         middle = (few + n) // 2
-        few, n = (few, middle) if _chances(bar, middle, [design], question)[0] >= target else (middle, n)
+        few, n = (few, middle) if enough(middle) else (middle, n)
     return n
 
 
-def _chances(bar: Bar, pieces: int, shares: list[float], question: Question) -> list[float]:
+def _chances(  # noqa: PLR0913, PLR0917 - a bar on a share, the true shares, and what is asked at which risks
+    limit: Quantity, sense: Sense, pieces: int, shares: list[float], question: Question, policy: Policy
+) -> list[float]:
     """Let the decision rule say how many pieces of evidence may be bad; the rest is the binomial law."""
-    policy = policy_of(bar, question.policy)
     n = max(pieces, round(pieces * question.repeats))
 
     def accepted(bad: int) -> bool:
@@ -204,8 +220,8 @@ def _chances(bar: Bar, pieces: int, shares: list[float], question: Question) -> 
         elif n > pieces:
             effect = _repeat_effect(pieces, n)
             basis = Share(n * (1.0 - bad / pieces), n, effect, max(1, pieces - 1), pieces)
-        measured = Measurement(bar.metric, Quantity.of(1 - bad / pieces), n, "samples", basis)
-        return decide(measured, bar.sense, bar.limit, policy).accept
+        measured = Measurement(ACCURACY, Quantity.of(1 - bad / pieces), n, "samples", basis)
+        return decide(measured, sense, limit, policy).accept
 
     if not accepted(0):
         return [0.0] * len(shares)
@@ -217,9 +233,8 @@ def _chances(bar: Bar, pieces: int, shares: list[float], question: Question) -> 
     return [float(chance) for chance in curve]
 
 
-def _pieces(n: int, question: Question, policy: Policy) -> int:
+def _pieces(n: int, repeats: float, policy: Policy) -> int:
     """Give how many pieces of evidence are worth `n` independent ones when each is asked several times."""
-    repeats = question.repeats
     if repeats <= 1.0:
         return n
     groups = max(n, policy.min_clusters)
@@ -249,25 +264,41 @@ def _by_requests(bar: Bar, question: Question) -> BarPlan:
     floor = policy.min_under_load if loaded else min(BATCHES)
     least = max(floor, rehearsal.least(rule, policy))
     row = BarPlan(bar, State.NOT_PLANNED, Numbers(least), Numbers(question.asked.requests), least=least)
+    row = replace(row, noun=question.sample.noun)
     if design is None:
-        return _judged(row)
+        return _judged(_with_pieces(row, 1.0, question, policy))
     measured = None if question.pilot is None else question.pilot.effects.get(bar.key)
     effect = measured or 1.0
     needed = max(least, math.ceil(rehearsal.needed(rule, design, policy, question.producer_risk) * effect))
     n = needed if row.has.requests is None else row.has.requests
-    curve = tuple(
-        Point(
-            round(1.0 - share, 12) if errors else share,
-            rehearsal.acceptance(rule, n / effect, share, policy) if n >= floor else 0.0,
-        )
-        for share in _around(good, design)
-    )
-    needs, has = Numbers(needed), row.has
-    if bar.limits is not None and bar.limits.correct:  # a sample asked twice is right or wrong but once
-        pieces = _pieces(question.size(good, design, policy).n, question, policy)
-        needs, has = Numbers(needed, pieces), Numbers(has.requests, question.asked.samples)
-    row = replace(row, needs=needs, has=has, noun=question.sample.noun, design=curve[-1].share, curve=curve)
+    shares = _around(good, design)
+    chances = [
+        rehearsal.acceptance(rule, n / effect, share, policy) if n >= floor else 0.0 for share in shares
+    ]
+    row = _with_pieces(replace(row, needs=Numbers(needed)), design, question, policy)
+    if question.repeats > 1.0 and row.has.samples:
+        limit = Quantity.of(str(good))
+        alike = _chances(limit, "at least", row.has.samples, shares, question, policy)
+        chances = list(map(min, chances, alike))
+    told = [round(1.0 - share, 12) if errors else share for share in shares]
+    row = replace(row, design=told[-1], curve=tuple(map(Point, told, chances)))
     return _judged(replace(row, design_effect=measured, note=_caveat(bar, effect, question.pilot, policy)))
+
+
+def _with_pieces(row: BarPlan, design: float, question: Question, policy: Policy) -> BarPlan:
+    """Add the samples that it takes where requests ask some more than once.
+
+    What a sample does when it is asked again, it may do each time: fail, take long, be answered wrongly.
+    """
+    needed, asked = row.needs.requests or 0, question.asked
+    known = question.sample.clusters or question.sample.items
+    repeats = question.repeats_of(max(needed, asked.requests or 0), known)
+    right = row.bar.limits is not None and bool(row.bar.limits.correct)
+    if repeats <= 1.0 and not right:
+        return row
+    good, _ = _as_good(row.bar)
+    pieces = _pieces(question.size(good, design, policy).n, repeats, policy)
+    return replace(row, needs=Numbers(needed, pieces), has=Numbers(asked.requests, asked.samples))
 
 
 def _as_good(bar: Bar) -> tuple[float, float | None]:

@@ -124,17 +124,24 @@ def _queries(row: BarPlan, question: Question, launches: int) -> int:
     return max(items, math.ceil((row.needs.requests or 0) / launches))
 
 
+def _more_samples(items: int, sample: Sample) -> list[str]:
+    """Say where a slice of so many samples comes from; nothing where it has them."""
+    if sample.items is None or items <= sample.items:
+        return []
+    if not sample.marked:
+        return [f"the slice has all {sample.items:,} samples there are; label {items:,}"]
+    change = f"in `dataset_slice`, change `n={sample.items}` to `n={items}`"
+    if sample.most is not None and items > sample.most:
+        change += f"; the dataset has {sample.most:,} samples, so it takes more labelled ones"
+    return [change]
+
+
 def _changes(rows: Sequence[BarPlan], question: Question, most: int, launches: int) -> list[str]:
     """Say which number of which mark to change to what."""
     scenario, sample, each = question.scenario, question.sample, question.per_launch
-    told = []
+    told: list[str] = []
     items = max((_items(row, sample) for row in rows), default=0)
-    if sample.items is not None and items > sample.items:
-        told.append(
-            f"in `dataset_slice`, change `n={sample.items}` to `n={items}`"
-            if sample.marked
-            else f"the slice has all {sample.items:,} samples there are; label {items:,}"
-        )
+    told += _more_samples(items, sample)
     if launches > scenario.launches:
         told.append(f"in `scenario`, change `launches={scenario.launches}` to `launches={launches}`")
     if most <= (each or 0):

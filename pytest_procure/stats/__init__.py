@@ -8,6 +8,7 @@ a function says otherwise: a two-sided 95 % interval is `confidence=0.975`. Boun
 from __future__ import annotations
 
 from pytest_procure.stats._sums import total as exact_sum
+from pytest_procure.stats.alike import ALL_APART, Alike, Effect, worst_effect
 from pytest_procure.stats.bounds import Bounds, round_outward
 from pytest_procure.stats.effects import (
     batch_design_effect,
@@ -15,9 +16,9 @@ from pytest_procure.stats.effects import (
     latency_design_effect,
 )
 from pytest_procure.stats.jackknife import jackknife_bounds
-from pytest_procure.stats.launches import launch_mean_bounds, launch_mean_p_value
+from pytest_procure.stats.launches import launch_mean_bounds, launch_mean_p_value, skewed_mean_bounds
 from pytest_procure.stats.multiplicity import holm
-from pytest_procure.stats.pairs import contrast_bounds, newcombe_paired
+from pytest_procure.stats.pairs import contrast_bounds, newcombe_paired, paired_share_bounds
 from pytest_procure.stats.percentiles import nearest_rank, order_statistic_ranks, percentile, upper_rank
 from pytest_procure.stats.plans import SharePlan, operating_characteristic, plan_share
 from pytest_procure.stats.ratios import fieller_ratio
@@ -33,7 +34,10 @@ from pytest_procure.stats.steady import mser5
 from pytest_procure.stats.strata import StratifiedShare, stratified_mean, stratified_share
 
 __all__ = [
+    "ALL_APART",
+    "Alike",
     "Bounds",
+    "Effect",
     "SharePlan",
     "StratifiedShare",
     "batch_design_effect",
@@ -55,12 +59,15 @@ __all__ = [
     "newcombe_paired",
     "operating_characteristic",
     "order_statistic_ranks",
+    "paired_share_bounds",
     "percentile",
     "plan_share",
     "round_outward",
     "share_bounds",
     "share_p_value",
+    "skewed_mean_bounds",
     "stratified_mean",
     "stratified_share",
     "upper_rank",
+    "worst_effect",
 ]

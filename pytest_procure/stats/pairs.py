@@ -90,6 +90,46 @@ def contrast_bounds(
     return Bounds(mean - reach, mean + reach)
 
 
+def paired_share_bounds(both: int, only_a: int, only_b: int, neither: int, *, confidence: float) -> Bounds:
+    """Bounds of the difference between two shares of the same items: the wider of two at each end.
+
+    Newcombe's method 10 leaves the range too short where few items differ: of 100 items that neither gets
+    right half of the time, a candidate exactly 2 points below is shown to be no further below 13 times in 100
+    at a nominal 5. The score interval (Tango 1998, Statistics in Medicine 17, 891-908) takes the spread at
+    the difference that is tried, not at the one that was seen. `contrast_bounds` has two made-up items that
+    differ, for samples that hold none.
+
+    both, only_a, only_b, neither, confidence: as in `newcombe_paired`. Raises DomainError as there.
+    """
+    found = newcombe_paired(both, only_a, only_b, neither, confidence=confidence)
+    counts = (both, only_a, only_b, neither)
+    n = sum(counts)
+    low, high = _score_end(only_a, only_b, n, confidence), -_score_end(only_b, only_a, n, confidence)
+    ends = [found, Bounds(low, high)]
+    if n > 1:
+        ours, theirs = np.repeat((1.0, 1.0, 0.0, 0.0), counts), np.repeat((1.0, 0.0, 1.0, 0.0), counts)
+        ends.append(contrast_bounds(ours, theirs, 1.0, confidence=confidence))
+    return Bounds(min(each.low for each in ends), max(each.high for each in ends))
+
+
+def _score_end(only_a: int, only_b: int, n: int, confidence: float) -> float:
+    """Lower end of the score interval: the largest difference that the counts still lie far above."""
+    z = distributions.normal_quantile(confidence)
+
+    def far_above(tried: float) -> bool:
+        # The most likely share of items that only B gets right, where A - B is as tried.
+        linear = (2 * n - only_a + only_b) * tried - only_a - only_b
+        root = math.sqrt(max(linear**2 + 8 * n * only_b * tried * (1.0 - tried), 0.0))
+        variance = n * (2.0 * (root - linear) / (4 * n) + tried * (1.0 - tried))
+        return only_a - only_b - n * tried >= z * math.sqrt(max(variance, 0.0))
+
+    low, high = -1.0, (only_a - only_b) / n
+    for _ in range(60):  # to the last digit
+        middle = (low + high) / 2
+        low, high = (middle, high) if far_above(middle) else (low, middle)
+    return low
+
+
 def _wilson(hits: int, n: int, confidence: float) -> Bounds:
     """Wilson score bounds, each end one-sided (Wilson 1927)."""
     z = distributions.normal_quantile(confidence)
