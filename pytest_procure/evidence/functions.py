@@ -111,7 +111,7 @@ def _statements(body: list[ast.stmt], line: int) -> set[ast.stmt]:
 
 
 def _first(node: ast.stmt) -> int:
-    decorators = getattr(node, "decorator_list", [])
+    decorators: list[ast.expr] = getattr(node, "decorator_list", [])
     return min([node.lineno, *(each.lineno for each in decorators)])
 
 
