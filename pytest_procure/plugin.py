@@ -128,7 +128,8 @@ def pytest_configure(config: pytest.Config) -> None:
     for mark in _MARKS:
         config.addinivalue_line("markers", mark)
     misnamed.refuse(config.pluginmanager)
-    misnamed.refuse_keys(config, [*_INI, "require_seal", "retest"])
+    thresholds = (threshold.key for threshold in THRESHOLDS.values())
+    misnamed.refuse_keys(config, [*_INI, *thresholds, "require_seal", "retest"])
     if hasattr(config, "workerinput"):
         return  # a worker of pytest-xdist: it measures, and its controller reports
     if config.getoption("procure_plan") or config.getoption("procure_pilot") is not None:

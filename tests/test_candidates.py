@@ -143,14 +143,18 @@ def test_a_request_costs_its_price():
 def test_tokens_cost_by_kind():
     price = TokenPrice(input="0.15 USD", output="0.60 USD")
     assert price.per_request(1000, 500) == Decimal("0.00045")
-    assert price.label == "0.15 USD for 1,000,000 input tokens and 0.60 USD for 1,000,000 output tokens, as the endpoint counts them"
+    assert price.label == (
+        "0.15 USD for 1,000,000 input tokens and 0.60 USD for 1,000,000 output tokens, "
+        "as the endpoint counts them"
+    )
 
 
 def test_cached_input_tokens_have_a_price_of_their_own():
     price = TokenPrice(input="2 USD", output="4 USD", cached_input="0.5 USD", per=1000)
     assert price.per_request(1000, 500, 400) == Decimal("3.4")
     assert price.label == (
-        "2 USD for 1,000 input tokens, 0.5 USD where they are cached, and 4 USD for 1,000 output tokens, as the endpoint counts them"
+        "2 USD for 1,000 input tokens, 0.5 USD where they are cached, and 4 USD for 1,000 output tokens, "
+        "as the endpoint counts them"
     )
     with pytest.raises(DeclarationError, match="400 cached of 100 input tokens"):
         price.per_request(100, 0, 400)

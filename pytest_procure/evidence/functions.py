@@ -111,7 +111,7 @@ def _statements(body: list[ast.stmt], line: int) -> set[ast.stmt]:
 
 
 def _first(node: ast.stmt) -> int:
-    decorators = getattr(node, "decorator_list", [])
+    decorators: list[ast.expr] = getattr(node, "decorator_list", [])
     return min([node.lineno, *(each.lineno for each in decorators)])
 
 
@@ -133,7 +133,7 @@ def _gives(node: ast.stmt) -> set[str]:
 
 
 def _made_with(function: Any, depth: int) -> Iterator[list[Any]]:
-    """Give the values that a function was made with: arguments, defaults, a closure, numbers that it names."""
+    """Give the values that a function was made with: arguments, defaults, closure, numbers it names."""
     if isinstance(function, functools.partial):
         yield ["arguments", _value([*function.args], depth), _value(function.keywords, depth)]
         yield from _made_with(function.func, depth)

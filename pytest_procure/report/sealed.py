@@ -68,8 +68,8 @@ def _sealed(record: Record) -> Iterator[str]:
         yield from (_earlier(each) for each in _seals_before(record))
         if functions := [c["name"] for c in record["candidates"] if _has_function(c["backend"])]:
             yield (
-                f"{', '.join(functions)}: answered by the suite's own Python; what that reads, such as a file "
-                "of weights, is not sealed."
+                f"{', '.join(functions)}: answered by the suite's own Python; what that reads, as a file of "
+                "weights, is not sealed."
             )
         if seal["retest"]:
             yield f"A new run is asked for by a change of: {'; '.join(seal['retest'])}."

@@ -1,4 +1,4 @@
-"""A suite that is sealed again, relabelled, or run by another clock: what it gains by that, and what is told."""
+"""A suite that is sealed again, relabelled, or run by another clock: what it gains, and what is told."""
 
 import json
 from datetime import UTC, datetime, timedelta
@@ -102,7 +102,7 @@ def test_an_offer_on_hardware_of_another_name_is_run_again_at_half_the_risk(suit
     seal(suite).run()
     offers("rack 2")
     declared = [
-        each for id in ("good", "conftest.py") for each in ("--procure-deviation", f"{id}: a label; boss")
+        each for what in ("good", "conftest.py") for each in ("--procure-deviation", f"{what}: a label; boss")
     ]
     kept_out(suite.run("--procure-report", *declared), "this would be run 2 of it")
     ended = suite.run("--procure-report", *declared, *RERUN)
@@ -175,7 +175,7 @@ def test_a_machine_that_keeps_its_head_says_nothing_of_it(sealed):
     assert "kept is gone" not in sealed.run("--procure-report", *RERUN).record["ledger"]["sentence"]
 
 
-# -- scorers, and what answers --------------------------------------------------------------------------------
+# -- scorers, and what answers ------------------------------------------------------------------------------
 
 
 SCORED = """
@@ -238,14 +238,16 @@ def test_thresholds_that_the_suite_sets_stand_on_the_page_and_in_the_seal(sealed
 
 def test_secrets_in_what_is_stated_are_in_no_file(suite):
     key = "sk" + "-abcdefghijklmnop1234"
-    suite.write("pytest.ini", f"[pytest]\nprocure_title = of {key}\nprocure_decision = at https://a:{key}@b\n")
+    suite.write(
+        "pytest.ini", f"[pytest]\nprocure_title = of {key}\nprocure_decision = at https://a:{key}@b\n"
+    )
     suite.conftest(f"""
         PRICE = HourlyPrice("1 USD", utilisation=0.5, source="https://bob:hush@prices/x")
         def pytest_procure_candidates():
             return [Candidate("good", backend=answers(1.0), notes="ask with {key}", hardware="node {key}",
                               vendor="{key}", runtime="token=hush", price=PRICE)]
         def pytest_procure_datasets():
-            return {{"numbers": lambda: numbers(source="postgresql://bob:hush@db/x", caveats=["password=hush"],
+            return {{"numbers": lambda: numbers(source="postgresql://bob:hush@db/x", caveats=["pwd=hush"],
                                                licence="{key}")}}
     """)
     suite.tests(f"""
