@@ -287,8 +287,10 @@ def test_a_change_that_takes_more_samples_than_the_dataset_has_says_so():
     once = Scenario.declare("single_stream")
     found = planned(accuracy(), scenario=once, sample=Sample(200, marked=True, most=250))
     assert found.changes == (
-        "in `dataset_slice`, change `n=200` to `n=311`; the dataset has 250 samples, so it takes more "
-        "labelled ones",
+        (
+            "in `dataset_slice`, change `n=200` to `n=311`; the dataset has 250 samples, so it takes more "
+            "labelled ones"
+        ),
     )
 
 

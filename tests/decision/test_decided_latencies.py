@@ -20,7 +20,10 @@ def item_times(order, slow):
 
 def test_one_document_asked_a_thousand_times_shows_no_percentile():
     basis = Latencies(
-        np.ones(1000, dtype=np.int64), Decimal("0.95"), False, Alike((np.zeros(1000, dtype=np.int64),))
+        np.ones(1000, dtype=np.int64),
+        Decimal("0.95"),
+        under_load=False,
+        alike=Alike((np.zeros(1000, dtype=np.int64),)),
     )
     decision = decide_latencies(basis, "at most", LIMIT, Policy())
     assert (decision.accept, decision.reject_p) == (False, None)
@@ -29,7 +32,9 @@ def test_one_document_asked_a_thousand_times_shows_no_percentile():
 
 def test_items_that_are_slow_each_time_count_once_in_a_percentile():
     order = np.tile(np.arange(200), 50)
-    basis = Latencies(item_times(order, range(0, 200, 25)), Decimal("0.95"), False, Alike((order,)))
+    basis = Latencies(
+        item_times(order, range(0, 200, 25)), Decimal("0.95"), under_load=False, alike=Alike((order,))
+    )
     found = decide_latencies(basis, "at most", LIMIT, Policy())
     assert found.n_effective < 200
     assert not found.accept  # 8 of 200 are too many for 95 %
@@ -43,6 +48,6 @@ def test_items_that_are_slow_each_time_count_once_in_a_percentile():
 
 def test_the_gaps_of_one_answer_are_alike():
     owner = np.repeat(np.arange(15), 100)
-    basis = Latencies(item_times(owner, ()), Decimal("0.9"), False, Alike((owner,)))
+    basis = Latencies(item_times(owner, ()), Decimal("0.9"), under_load=False, alike=Alike((owner,)))
     assert not decide_latencies(basis, "at most", LIMIT, Policy()).accept
     assert decide_latencies(replace(basis, alike=Alike()), "at most", LIMIT, Policy()).accept

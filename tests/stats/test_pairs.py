@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_procure.errors import DomainError
-from pytest_procure.stats import contrast_bounds, newcombe_paired, pairs, paired_share_bounds
+from pytest_procure.stats import contrast_bounds, newcombe_paired, paired_share_bounds, pairs
 
 invariant = settings(derandomize=True, max_examples=40)
 counts = st.tuples(*[st.integers(0, 200)] * 4).filter(any)
