@@ -63,6 +63,8 @@ def execution(log, scenario="server", **arguments):
     return SimpleNamespace(
         scenario=Scenario.declare(scenario, **arguments),
         logs=(log,),
+        items=np.arange(len(log)),
+        slice=SimpleNamespace(groupings=(), most=len(log)),
         launches=(),
         requests=len(log),
         seconds=1.0,
