@@ -31,7 +31,7 @@ test: $(VENV)/.test  ## all tests that need Python only, two files at a time
 	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 test-torch: $(TORCH_VENV)/.torch  ## torch, here and in the example; TORCH=torch==2.13.0 picks a build
-	$(TORCH_VENV)/bin/python -m pytest tests/backends/test_torch_backend.py tests/backends/test_contract.py \
+	$(TORCH_VENV)/bin/python -m pytest tests/backends/test_torch_backend.py tests/backends/test_torch_weights.py tests/backends/test_contract.py \
 		tests/isolation/test_isolated_runtimes.py tests/plugin/test_plugin_bad_models.py tests/example
 
 test-gpu: nvidia-driver $(GPU_VENV)/.gpu  ## on a machine with an NVIDIA GPU: torch, onnxruntime, sessions, telemetry; docs/gpu.md
@@ -53,7 +53,7 @@ test-servers: $(SERVERS_VENV)/.servers $(TORCH_VENV)/.transformers  ## llama.cpp
 	$(TORCH_VENV)/bin/python -m pytest -m servers -k transformers tests/backends/test_contract.py tests/backends/test_transformers_serve.py
 
 test-browser: $(VENV)/.test $(VENV)/.browser  ## the report in a real Chromium (Debian: apt-get install chromium poppler-utils libpangoft2-1.0-0)
-	$(BIN)/python -m pytest -m browser
+	$(BIN)/python -m pytest -m browser tests/browser
 
 test-pythons: $(VENV)/.test $(PYTHONS:%=.venv-%/.wheel)  ## a pack of Python 3.11 on 3.12 and 3.13 (pyenv's, or fetched by uv)
 	$(BIN)/python -m pytest -m pythons tests/pythons
@@ -88,7 +88,7 @@ $(TORCH_VENV)/bin/python $(GPU_VENV)/bin/python $(OPENVINO_VENV)/bin/python:
 	$(PYTHON) -m venv $(@D)/..
 
 $(TORCH_VENV)/.torch: pyproject.toml | $(TORCH_VENV)/bin/python
-	$(TORCH_VENV)/bin/python -m pip install --quiet --editable '.[test]' $(TORCH) safetensors
+	$(TORCH_VENV)/bin/python -m pip install --quiet --editable '.[test]' $(TORCH) safetensors bitsandbytes
 	touch $@
 
 # A server that runs on torch, and so in its environment.

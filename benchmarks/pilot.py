@@ -11,7 +11,6 @@ import argparse
 from decimal import Decimal
 
 import numpy as np
-from far_limit import latencies
 from numpy.typing import NDArray
 
 from pytest_procure.decision import Decision, Policy, decide
@@ -24,6 +23,19 @@ UTILISATIONS = (0.2, 0.5, 0.8)
 LENGTHS = (200, 1_000, 5_000)
 BAR, DESIGN = 0.95, 0.975
 RULE = Policy()
+WARM_UP = 6_000  # requests, until the queue is a typical one
+
+
+def latencies(rng: np.random.Generator, shape: tuple[int, int], utilisation: float) -> NDArray[np.float64]:
+    """Simulate times from arrival to completion, `(runs, n)` in mean services, by Lindley's recursion."""
+    runs, n = shape
+    variance = np.log(2.0)  # of the logarithm: a coefficient of variation of 1
+    service = rng.lognormal(-variance / 2, np.sqrt(variance), (runs, n + WARM_UP))
+    gaps = rng.exponential(1 / utilisation, (runs, n + WARM_UP))
+    walk = np.cumsum(service[:, :-1] - gaps[:, 1:], axis=1)
+    walk = np.concatenate([np.zeros((runs, 1)), walk], axis=1)
+    wait = walk - np.minimum.accumulate(np.minimum(walk, 0), axis=1)
+    return (wait + service)[:, WARM_UP:]
 
 
 def judged(values: NDArray[np.float64], limit: float) -> Decision:
@@ -44,14 +56,14 @@ def main() -> None:
     independent = needed(Rule(BAR, bulk=True, df=4, least=RULE.min_effective), DESIGN, RULE, 0.1)
     print("utilisation  pilot  design effect  worth  planned requests  accepted")
     for utilisation in UTILISATIONS:
-        long = np.concatenate([latencies(rng, (10, 200_000), utilisation, 1.0) for _ in range(4)])
+        long = np.concatenate([latencies(rng, (10, 200_000), utilisation) for _ in range(4)])
         limit = float(np.quantile(long, DESIGN))
         for length in LENGTHS:
             effects = [
-                judged(row, limit).design_effect for row in latencies(rng, (runs, length), utilisation, 1.0)
+                judged(row, limit).design_effect for row in latencies(rng, (runs, length), utilisation)
             ]
             planned = [max(RULE.min_under_load, int(independent * effect)) for effect in effects]
-            accepted = [judged(latencies(rng, (1, n), utilisation, 1.0)[0], limit).accept for n in planned]
+            accepted = [judged(latencies(rng, (1, n), utilisation)[0], limit).accept for n in planned]
             effect = float(np.median(effects))
             print(
                 f"{utilisation:11.0%} {length:6,} {effect:14.1f} {length / effect:6.0f} "

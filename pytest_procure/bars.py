@@ -126,11 +126,13 @@ def _value(bar: Bar, asked: Mapping[str, Any]) -> tuple[Sense, Quantity, Quantit
 
 
 def _limit(what: Metric, value: Any, argument: str, *, relative: bool) -> Quantity:
+    asked = "number" if relative else what.dimension
     try:
         limit = quantity(value)
     except (DeclarationError, TypeError) as error:
-        raise DeclarationError(f"bar `{what.name}`, `{argument}={value!r}`: {error}") from None
-    asked = "number" if relative else what.dimension
+        said, units, _ = str(error).partition(" Units of ")
+        said += f"{units}{units_of(asked)}" if units and asked else str(error)[len(said) :]
+        raise DeclarationError(f"bar `{what.name}`, `{argument}={value!r}`: {said}") from None
     if asked and limit.dimension.partition(" in ")[0] != asked:
         example = f'with its unit, as in `{argument}="{_EXAMPLES[asked]}"`'
         if asked == "number":

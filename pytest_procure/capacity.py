@@ -16,8 +16,8 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
 
-from .candidates import HourlyPrice
 from .calling import declaring
+from .candidates import HourlyPrice
 from .cases import Case
 from .errors import DeclarationError
 from .evidence.record import SweepPoint

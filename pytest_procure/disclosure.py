@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .backends.precision import PACKABLE, PACKS, SMALL, declared
+from .backends.precision import PACKABLE, PACKS, SMALL, TRACE, bits_of, declared
 from .candidates import Candidate
 from .errors import DataError, ProvisionError, unknown
 
@@ -161,28 +161,42 @@ def _unobserved(candidate: Mapping[str, Any]) -> list[str]:
     return [f"precision: declared `{stated}`, and not observed, because nothing that runs shows it"]
 
 
-def _shares_of(told: Mapping[str, Any]) -> dict[str, float]:
-    """Give the largest share of each precision that any part of what runs has."""
+def _shares_of(told: Mapping[str, Any], of: str = "precision") -> dict[str, float]:
+    """Give the largest share of each precision that any part of what runs has, of its weights or layers."""
     shares: dict[str, float] = {}
     for each in _observed(told):
-        for word, share in _mapping(each, "precision").items():
+        for word, share in _mapping(each, of).items():
             shares[word] = max(share, shares.get(word, 0.0))
     return shares
 
 
 def _precision(candidate: Candidate, told: Mapping[str, Any]) -> Deviation | None:
     asked, shares = declared(candidate.precision), _shares_of(told)
-    large = {word for word, share in shares.items() if share >= SMALL}
+    layers = _shares_of(told, "layers")
+    counted = [*shares.items(), *layers.items()]
+    large = {word for word, share in counted if share >= SMALL}
     if not asked or not large:
         return None
-    listed = ", ".join(f"{word} ({share:.0%})" for word, share in sorted(shares.items(), key=_by_share))
-    observed = f"weights or operators in {listed}"
+    observed = f"weights or operators in {_listed(shares)}"
+    if {word for word, share in layers.items() if share >= TRACE} - {
+        word for word, share in shares.items() if share >= SMALL
+    }:
+        observed += f", and layers in {_listed(layers)}"
+    narrowest = min(map(bits_of, asked))
+    large |= {word for word, share in counted if share >= TRACE and bits_of(word) < narrowest}
     if not asked & large:
         packed = bool(large & PACKS and asked & PACKABLE)  # as what, nobody can say
         return Deviation("precision", candidate.precision, observed, invalidates=not packed)
     if large - asked:
         return Deviation("precision", candidate.precision, observed, invalidates=False)
     return None
+
+
+def _listed(shares: Mapping[str, float]) -> str:
+    return ", ".join(
+        f"{word} ({f'{share:.0%}' if share >= TRACE else 'below 1%'})"
+        for word, share in sorted(shares.items(), key=_by_share)
+    )
 
 
 def _by_share(each: tuple[str, float]) -> tuple[float, str]:

@@ -2,7 +2,8 @@
 
 ProcureError                 one sentence: what was wrong, where, what was expected, what to do
 ├── DeclarationError         the suite's author: a mark, candidate, price or dataset is declared wrongly
-│   └── UnknownNameError     a test asks a result for what it does not have
+│   ├── UnknownNameError     a test asks a result for what it does not have
+│   └── ComparisonError      a test compares a measured value with what it cannot be held against
 ├── DataError                the buyer's data: an item, label, slice or score that cannot be used
 ├── ProvisionError           the offer as delivered: its model or runtime cannot be brought up
 ├── EvidenceError            what was measured cannot be recorded, or a record cannot be read
@@ -28,6 +29,10 @@ class DeclarationError(ProcureError):
 
 class UnknownNameError(DeclarationError, AttributeError):
     """A result, or what a test holds, has nothing of that name."""
+
+
+class ComparisonError(DeclarationError, TypeError):
+    """A measured value is compared with what is no bar for it, as a time with a bare number."""
 
 
 class DataError(ProcureError):

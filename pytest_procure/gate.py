@@ -119,7 +119,9 @@ class Gate:
             requirement = found.setdefault(
                 each.id, {"id": each.id, "question": each.question, "scenario": each.scenario, "results": []}
             )
-            requirement["results"].append(self._counted(self.results.get(test) or self._missing(each, cut_off)))
+            requirement["results"].append(
+                self._counted(self.results.get(test) or self._missing(each, cut_off))
+            )
         return list(found.values())
 
     def _counted(self, result: ResultRecord) -> ResultRecord:

@@ -233,6 +233,10 @@ def priced(bars: Iterable[Bar], candidates: Sequence[Candidate], item: pytest.It
 
 
 def _bar(item: pytest.Item, mark: pytest.Mark) -> Bar:
+    if len(mark.args) == 2 and isinstance(mark.args[0], str):
+        value = mark.args[1]
+        said = f"`{value!r}` stands without a direction; write `at_least={value!r}` or `at_most={value!r}`"
+        raise _wrong(item, "bar", said)
     if len(mark.args) != 1:
         raise _wrong(item, "bar", "expected one metric, as in `bar('latency.p95', at_most='80 ms')`")
     try:

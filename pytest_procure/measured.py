@@ -8,7 +8,7 @@ from numbers import Real
 from typing import Any, Literal, Protocol
 
 from .asserts import Role, role
-from .errors import DeclarationError
+from .errors import ComparisonError, DeclarationError
 from .metrics.measurement import Measurement, Unmeasurable
 from .units import Quantity, quantity, readable
 
@@ -68,7 +68,7 @@ class Measured:
         return self._recorder.explain(self._measurement)
 
     def __bool__(self) -> bool:
-        raise TypeError(f"{self!r} is neither true nor false; ask for <= or >=")
+        raise ComparisonError(f"{self!r} is neither true nor false; ask for <= or >=")
 
     def __float__(self) -> float:
         return self.value
@@ -86,7 +86,7 @@ class Measured:
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, (Real, Decimal, Quantity)):
-            raise TypeError(f"{self!r} is measured, so it equals no number; ask for <= or >=")
+            raise ComparisonError(f"{self!r} is measured, so it equals no number; ask for <= or >=")
         return self is other
 
     def __ne__(self, other: object) -> bool:
@@ -121,17 +121,21 @@ class Measured:
         __tracebackhide__ = True
         metric = self._measurement.metric
         if isinstance(other, Measured):
-            raise TypeError(f"{self!r} and {other!r} are both measured; hold each against a bar of its own")
+            raise ComparisonError(
+                f"{self!r} and {other!r} are both measured; hold each against a bar of its own"
+            )
         if isinstance(other, Real) and not isinstance(other, (bool, int, float)):
             other = float(other)  # a numpy scalar
         try:
             limit = quantity(other)
         except DeclarationError as error:
-            raise TypeError(f"{self!r}: {error}") from None
+            raise ComparisonError(f"{self!r}: {error}") from None
         own = self._measurement.estimate
         expected = own.dimension if own is not None else metric.dimension
         if expected and not limit.dimension.startswith(expected):
             kind = expected.partition(" in ")[0]
             example = _EXAMPLES.get(kind, f'"{other} {own.unit if own else ""}"')
-            raise TypeError(f"{metric.name} is a {expected}, so {other!r} needs its unit, as in {example}")
+            raise ComparisonError(
+                f"{metric.name} is a {expected}, so {other!r} needs its unit, as in {example}"
+            )
         return limit

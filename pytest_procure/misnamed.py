@@ -1,4 +1,4 @@
-"""Hooks of a suite that are not ours by a letter: by their name, or by a parameter's. Each is told in one line.
+"""Hooks and settings that are not ours by a letter, in their name or a parameter's: each is told in one line.
 
 Nobody would call a hook of another name, and offers would be missing; pluggy refuses a parameter of another
 name with a traceback of its own.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -63,6 +63,15 @@ def refuse(manager: pytest.PytestPluginManager) -> None:
     """Raise `UsageError`, a line a hook; conftests that are found while tests are collected come later."""
     if told := problems(manager):
         raise pytest.UsageError(*(f"procure: {problem}" for problem in told))
+
+
+def refuse_keys(config: pytest.Config, known: Iterable[str]) -> None:
+    """Raise `UsageError` for a setting with our prefix that nobody reads: pytest only warns of it."""
+    ours = [f"procure_{key}" for key in known]
+    given = getattr(config, "_inicfg", None) or {}  # there is no public way to ask which keys are set
+    strange = [key for key in given if key.startswith("procure_") and key not in ours]
+    if strange:
+        raise pytest.UsageError(*(f"procure: {unknown('ini key', key, ours)}" for key in sorted(strange)))
 
 
 def problems(manager: pytest.PytestPluginManager) -> list[str]:

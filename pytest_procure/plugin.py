@@ -21,6 +21,7 @@ from .fixtures import (  # the plugin's module is where pytest looks for fixture
     procure,
 )
 from .receiver import OFFERED, Receiver, offered
+from .usage import misplaced
 
 __all__ = [
     "_procure_offer",
@@ -127,6 +128,7 @@ def pytest_configure(config: pytest.Config) -> None:
     for mark in _MARKS:
         config.addinivalue_line("markers", mark)
     misnamed.refuse(config.pluginmanager)
+    misnamed.refuse_keys(config, [*_INI, "require_seal", "retest"])
     if hasattr(config, "workerinput"):
         return  # a worker of pytest-xdist: it measures, and its controller reports
     if config.getoption("procure_plan") or config.getoption("procure_pilot") is not None:
@@ -188,7 +190,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if output is not None:
         output[OFFERED] = offered(config)
     problems = misnamed.problems(config.pluginmanager)
-    session = session_of(config) if problems else config.stash.get(session_key, None)
+    needed = problems or (offered(config) and any(map(misplaced, items)))
+    session = session_of(config) if needed else config.stash.get(session_key, None)
     if session is not None:
         session.problems[:0] = problems
         session.register(items)
@@ -220,11 +223,12 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
             interrupts.hold()
             trial.failed(error, getattr(item, "obj", None))
             trial.conclude(keep)
-            if interrupts.pressed or isinstance(error, KeyboardInterrupt):
+            if interrupts.pressed or isinstance(error, (KeyboardInterrupt, pytest.exit.Exception)):
                 session.interrupted(trial, interrupts)  # no report follows that would carry the record
                 raise
             if isinstance(error, ProcureError):
-                raise pytest.fail.Exception(f"procure: {error}", pytrace=False) from None
+                said = f"procure: {trial.place(error, getattr(item, 'obj', None))}{error}"
+                raise pytest.fail.Exception(said, pytrace=False) from None
             if excuse := trial.excuse():
                 pytest.xfail(excuse)
             raise

@@ -32,6 +32,7 @@ class Receiver:
         self._broken: set[str] = set()  # failed otherwise than by a bar
         self._crashed: set[str] = set()  # a worker process died in them
         self._offered = False  # as workers tell
+        self._ended = ""  # by which word of a test
         self._skipped: set[str] = set()  # files skipped as a whole, with all the requirements in them
         self._register = Path(tempfile.gettempdir()) / f"procure-register-{uuid.uuid4().hex}.json"
 
@@ -69,6 +70,11 @@ class Receiver:
             if carried is None or carried.result["problem"]:
                 self._broken.add(report.nodeid)
 
+    def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
+        """Learn that a test has ended the session."""
+        if isinstance(excinfo.value, pytest.exit.Exception):
+            self._ended = f"pytest.exit: {excinfo.value.msg}"
+
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """Take in what could not even be collected."""
         if report.failed:
@@ -93,7 +99,7 @@ class Receiver:
         ours.gate.unread |= {file for file in self._skipped if ours.suite.holds(root / file)}
         ours.gate.failed |= self._failed
         ours.gate.crashed |= self._crashed
-        ours.gate.stopped = str(session.shouldfail or session.shouldstop or "")
+        ours.gate.stopped = str(session.shouldfail or session.shouldstop or self._ended)
         ours.gate.left_out = _left_out(self._config)
         ours.gate.not_bars |= self._broken
         from .ending import finish  # noqa: PLC0415 - nothing is reported before a session's end

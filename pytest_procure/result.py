@@ -27,13 +27,14 @@ class Named:
 
     __slots__ = ()
     _called = "result"
+    _inner: frozenset[str] = frozenset()  # names that are not for tests
 
     if not TYPE_CHECKING:  # who checks types is told by them
 
         def __getattr__(self, name: str) -> Any:
             if name.startswith("_"):
                 raise AttributeError(name)
-            known = [each for each in dir(type(self)) if not each.startswith("_")]
+            known = {each for each in dir(type(self)) if not each.startswith("_")} - self._inner
             raise UnknownNameError(unknown(f"name of a {self._called}", name, known))
 
 
@@ -120,6 +121,8 @@ class StageFamily(Named):
 
 class Result(Named):
     """One execution, measured. Each metric is measured once, when first asked for."""
+
+    _inner = frozenset({"comparison", "holds", "joint", "measurement", "take", "taken"})
 
     def __init__(
         self, execution: Execution, recorder: Recorder, references: Mapping[str, Execution] | None = None

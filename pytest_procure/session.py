@@ -19,7 +19,7 @@ import pytest
 from ._keys import trial_key
 from .cases import check_labels
 from .decision import Policy
-from .errors import DeclarationError, ProcureError, unknown
+from .errors import DeclarationError, ProcureError, nearest, unknown
 from .evidence.partial import KILLED
 from .evidence.parts import Requirement
 from .exits import stand_guard
@@ -45,7 +45,7 @@ from .telemetry.nvml import gpus
 from .thresholds import limits
 from .transport import keep
 from .trials import Trial
-from .usage import is_requirement, overridden
+from .usage import is_requirement, misplaced, overridden
 
 if TYPE_CHECKING:
     from .candidates import Candidate
@@ -208,9 +208,12 @@ class Session:
 
     def _misplaced(self, item: pytest.Item) -> None:
         """Refuse our marks on a test below our candidates that does not use `procure`."""
-        used = sorted({mark.name for mark in item.iter_markers()} & {"bar", "scenario", "dataset_slice"})
+        used = misplaced(item)
         if used and self.suite.declares(item.ihook):
-            said = f"mark `{used[0]}`: the test does not ask for `procure`, so nothing would be measured"
+            near = [each for each in getattr(item, "fixturenames", ()) if nearest(each, ["procure"])]
+            said = f"mark `{used}`: the test does not ask for `procure`, so nothing would be measured"
+            if near:
+                said = f"mark `{used}`: unknown fixture `{near[0]}`; did you mean `procure`?"
             self._problem(item, DeclarationError(said))
 
     def _refuse(self, items: list[pytest.Item]) -> None:
@@ -265,7 +268,7 @@ class Session:
         self.gate.expect([expected], stated)
 
     def _check_data(self, item: pytest.Item, marks: Declared) -> None:
-        """See that a dataset which is there has what a test's marks ask of it; of others only the run knows."""
+        """See that a dataset which is there has what marks ask of it; of others only the run knows."""
         callspec = getattr(item, "callspec", None)
         asked = None if callspec is None else callspec.params.get("_procure_slice")
         if not isinstance(asked, SliceAsked) or asked.source.known is None or overridden(item, "dataset"):

@@ -77,6 +77,12 @@ class Trial:
             told = (said[0] if own else f"{type(error).__name__}: {said[0]}") if said else repr(error)
             self.problem = redacted("interrupted" if isinstance(error, KeyboardInterrupt) else told)
 
+    def place(self, error: BaseException, function: Callable[..., Any] | None) -> str:
+        """Give the line of the test that an error came from, as "test_x.py:12: "; nothing where none did."""
+        line = _line(error, function)
+        file = self.requirement.test.partition("::")[0].rpartition("/")[2]
+        return f"{file}:{line}: " if line is not None else ""
+
     def disclose(self, candidate: Candidate, told: Mapping[str, Any]) -> None:
         """Keep what the backend says of itself, and where the offer is not what it declares."""
         batch, processors = self.requirement.scenario.max_batch, usable_cpus()
@@ -176,7 +182,9 @@ class Trial:
     def _concluded(self, keep: Keep | None) -> ResultRecord:
         case = self.case
         if case is None or not (case.results or case.findings()):
-            return self._untested(self.problem or "the test never ran its scenario")
+            return self._untested(
+                self.problem or "the test never ran its scenario; call `procure.run()` in it"
+            )
         verdict, findings = case.conclude()
         problem = self.problem
         if problem and verdict is Verdict.ACCEPT:

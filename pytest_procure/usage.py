@@ -16,6 +16,12 @@ def is_requirement(item: pytest.Item) -> bool:
     return "procure" in names and _ours(item)
 
 
+def misplaced(item: pytest.Item) -> str:
+    """Name one of our marks on a test that is no requirement; nothing where there is none."""
+    used = sorted({mark.name for mark in item.iter_markers()} & {"bar", "scenario", "dataset_slice"})
+    return used[0] if used and not is_requirement(item) else ""
+
+
 def _definitions(node: Any, fixture: str) -> Sequence[Any]:
     definitions: Sequence[Any] = node._fixtureinfo.name2fixturedefs.get(fixture, ())  # noqa: SLF001 - pytest has no public way to ask
     return definitions

@@ -26,12 +26,32 @@ def test_another_precision_than_declared_invalidates():
 
 @pytest.mark.parametrize("precision", ["fp32", "FP32", "float32", "", "unheard of"])
 def test_what_is_as_declared_or_not_known_is_no_deviation(precision):
-    assert deviations(offer(precision=precision), told(precision={"fp32": 0.97, "int8": 0.03})) == []
+    assert deviations(offer(precision=precision), told(precision={"fp32": 0.995, "int8": 0.005})) == []
 
 
 def test_a_mixture_that_was_not_declared_is_told_and_invalidates_nothing():
     (found,) = deviations(offer(precision="int8"), told(precision={"int8": 0.6, "fp32": 0.4}))
     assert not found.invalidates
+
+
+def test_a_small_part_in_a_narrower_precision_is_told_and_one_in_a_wider_is_not():
+    (found,) = deviations(offer(precision="fp32"), told(precision={"fp32": 0.97, "int8": 0.03}))
+    assert found.sentence == (
+        "precision: declared `fp32`, observed weights or operators in fp32 (97%), int8 (3%)"
+    )
+    assert not found.invalidates
+    assert deviations(offer(precision="int8"), told(precision={"int8": 0.97, "fp32": 0.03})) == []
+
+
+def test_layers_in_another_precision_are_told_however_small_their_weights_are():
+    observed = told(precision={"fp32": 0.996, "int8": 0.004}, layers={"int8": 0.9, "fp32": 0.1})
+    (found,) = deviations(offer(precision="fp32"), observed)
+    assert found.sentence.endswith("in fp32 (100%), int8 (below 1%), and layers in int8 (90%), fp32 (10%)")
+    assert not found.invalidates
+    (found,) = deviations(offer(precision="int8"), observed)
+    assert not found.invalidates  # which runs, beside a table in fp32
+    (found,) = deviations(offer(precision="fp16"), observed)
+    assert found.invalidates
 
 
 def test_an_accelerator_that_was_declared_and_not_used_invalidates():

@@ -100,7 +100,9 @@ def test_a_queue_that_does_not_grow_is_accepted():
 def test_what_is_not_answered_is_rejected_whatever_its_load():
     finding = found(launch(replace(QUEUEING, load=SURE)), answered=0.9)
     assert verdict(finding) is Verdict.REJECT
-    assert wording.sentence(finding).startswith("requests scheduled at the declared rate that came back, good or failed: 90 %")
+    assert wording.sentence(finding).startswith(
+        "requests scheduled at the declared rate that came back, good or failed: 90 %"
+    )
 
 
 def test_each_launch_is_one_more_chance_to_look_bad():

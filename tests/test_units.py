@@ -311,7 +311,8 @@ def test_a_misspelt_currency_comes_with_the_one_that_is_meant(typed, meant):
     with pytest.raises(DeclarationError) as raised:
         Quantity.parse(f"5 {typed}")
     assert str(raised.value) == (
-        f"unknown unit `{typed}`; did you mean `{meant}`? Units of money: USD, EUR, any other code of ISO 4217"
+        f"unknown unit `{typed}`; did you mean `{meant}`? "
+        "Units of money: USD, EUR, any other code of ISO 4217"
     )
 
 

@@ -6,6 +6,8 @@ what a tensor is converted to before it meets anything that depends on the input
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -35,6 +37,10 @@ _PACKED = {"int4": 2, "int2": 4, "int1": 8}
 _BITS |= {word: 8 // each for word, each in _PACKED.items()}
 #: Operators whose second input is packed so, and how many bits each weight has where `bits` does not tell.
 _PACKERS = {"MatMulNBits": 4, "MatMulBnb4": 4}
+#: Operators in which a model spends its time: they multiply what depends on the input by weights.
+_LAYERS = re.compile(
+    r"\w*MatMul\w*|\w*Gemm\w*|\w*Conv\w*|Einsum|GRU|LSTM|RNN|\w*Attention|DynamicQuantizeLSTM|\w*MoE"
+)
 #: Operators that look at no number of what they are given.
 _SHAPES = {"Shape", "Size"}
 #: More than any model takes that runs; functions that call each other can make as many as they like.
@@ -68,6 +74,8 @@ class Weights:
         self._calls = 0
         self._found: dict[int, tuple[Tensor, set[str]]] = {}
         self._constant: dict[_Name, bool] = {}
+        self._layers: dict[tuple[int, int], tuple[_Scope, Node]] = {}
+        self._steps = 0
         whole = _Scope(model.graph)
         self._follow([(whole, name, "") for name in model.graph.outputs])
 
@@ -77,6 +85,25 @@ class Weights:
             for word in words:
                 packed = _NUMBERS.get(tensor.kind) == "int8" and word in _PACKED
                 yield word, tensor.size * (_PACKED[word] if packed else 1)
+
+    def layers(self) -> Iterator[str]:
+        """Name for each operator that multiplies by weights what most of them are used as."""
+        known: dict[tuple[_Scope, bytes, str], Counter[str]] = {}
+        whole = self._found
+        for scope, node in self._layers.values():
+            counts: Counter[str] = Counter()
+            for each, word in zip(node.inputs, self._words(scope, node, ""), strict=True):
+                step = (scope, each, word)
+                if step not in known and self._is_constant(scope, each):
+                    self._found = {}
+                    self._follow([step])
+                    known[step] = Counter()
+                    for used, size in self.counted():
+                        known[step][used] += size
+                counts += known.get(step, Counter())
+            if counts:
+                yield counts.most_common(1)[0][0]
+        self._found = whole
 
     def _follow(self, todo: list[tuple[_Scope, bytes, str]]) -> None:
         """Go back from values, each with what it is converted to on the way from here to the outputs."""
@@ -94,7 +121,8 @@ class Weights:
             new = {step for step in self._behind(here, node, known, word) if step[1]} - seen
             seen |= new
             todo += new
-            if len(seen) > _MOST_STEPS:
+            self._steps += len(new)
+            if self._steps > _MOST_STEPS:
                 raise ValueError("it has too many nodes")
 
     def _use(self, tensor: Tensor, word: str) -> None:
@@ -121,6 +149,8 @@ class Weights:
             yield from ((called, output, word) for output in body.outputs[place : place + 1])
             return
         self.operators.add(node.operator)
+        if _LAYERS.fullmatch(node.operator):
+            self._layers[id(scope), id(node)] = (scope, node)  # scopes are kept by those around them
         if node.operator in _SHAPES:
             return
         for number, graph in enumerate(node.graphs):

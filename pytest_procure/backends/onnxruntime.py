@@ -34,7 +34,7 @@ from .onnx_providers import (
     refuse_variables,
     tf32_notes,
 )
-from .precision import of_onnx
+from .precision import in_onnx
 
 _OPTIMISATION = {
     "none": "ORT_DISABLE_ALL",
@@ -133,7 +133,7 @@ class OnnxRuntime:
         file = model_file(base, self.path)
         checked_digest(file, self.sha256, str(self.path))
         beside = external_files(file, shown=str(self.path))
-        precision = of_onnx(file, shown=str(self.path))
+        precision = in_onnx(file, shown=str(self.path))
         known(self.providers, onnxruntime.get_available_providers())
         providers = list(given(self.providers, self.threads).items())
         lack = lacking(onnxruntime, dict(providers))
@@ -189,13 +189,13 @@ class LoadedOnnxRuntime:
         onnxruntime: Any,
         session: Any,
         files: list[dict[str, Any]],
-        weights: dict[str, float],
+        precision: tuple[dict[str, float], dict[str, float]],
     ) -> None:
         self._declared = declared
         self._session = session
         self._files = files
         self._onnxruntime = onnxruntime
-        self._weights = weights
+        self._weights, self._layers = precision
         self._run = self._bound if declared.io_binding else session.run
         self._inputs = session.get_inputs()
         keys = declared.inputs or {}
@@ -360,6 +360,7 @@ class LoadedOnnxRuntime:
             "providers": list(self._session.get_providers()),
             "nodes": self._nodes(),
             "precision": self._weights | computed_in(used),
+            "layers": self._layers,
             "threads": threads,
             "sha256": self._files[0]["sha256"],
         }

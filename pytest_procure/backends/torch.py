@@ -24,7 +24,7 @@ from pytest_procure.errors import DeclarationError, ProvisionError, unknown
 from .decode import Decode, decoder, decoder_name
 from .files import checked_digest, file_record, model_file, one_line
 from .function import qualified_name
-from .precision import of_torch
+from .precision import layers_of_torch, of_torch
 from .torch_files import EXPORTED, program, restore
 from .torch_weights import weights_of
 
@@ -280,6 +280,7 @@ class LoadedTorchModule:
             "observed": {
                 "device": self.device,
                 "precision": of_torch(weights, declared.autocast),
+                "layers": layers_of_torch(weights),
                 "threads": torch.get_num_threads(),
                 "sha256": self._files[0]["sha256"] if self._files else None,
             },

@@ -49,7 +49,7 @@ def located(path: str | Path, *, folder: bool = False) -> Path:
     hint = f"; did you mean `{Path(path).with_name(near[0])}`?" if near else ""
     raise DataError(
         f"there is no {'folder' if folder else 'file'} `{path}`"
-        + (hint or "; paths start at the conftest's folder")
+        + (hint or f"; paths start at the conftest's folder, {base().resolve()}")
     )
 
 

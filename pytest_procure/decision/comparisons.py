@@ -58,7 +58,8 @@ def _difference_at(basis: Contrast, confidence: float) -> stats.Bounds:
         bounds = in_rows(bounds, centre, basis.rows, sum(counts), confidence)
     else:
         bounds = _contrast_at(basis, 1.0, confidence)
-    return stats.Bounds(bounds.low * 100, bounds.high * 100)
+    # Made-up items and rows of failures widen it; scores are shares, and lie no further apart than this.
+    return stats.Bounds(max(bounds.low, -1.0) * 100, min(bounds.high, 1.0) * 100)
 
 
 def _ratio_range(basis: Contrast, policy: Policy) -> tuple[Decimal | None, Decimal | None]:

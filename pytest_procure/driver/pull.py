@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec
 
 from pytest_procure import threads
 from pytest_procure.backends.protocol import LoadedBackend
@@ -39,6 +40,9 @@ from .workers import Crew
 _LEAD_NS = 10_000_000
 #: How long a call of the backend may take to return when the run is over, before its thread is given up.
 _GRACE_NS = 1_000_000_000
+
+
+Asked = ParamSpec("Asked")
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +91,22 @@ class _Window:
     warmup_ns: int = 0
 
 
+def interruptible(driving: Callable[Concatenate[Interrupts, Asked], Run]) -> Callable[Asked, Run]:
+    """Make a driver whose run Ctrl-C ends, and marks; it holds Ctrl-C itself while a log is written."""
+
+    @wraps(driving)
+    def driven(*args: Asked.args, **more: Asked.kwargs) -> Run:
+        with Interrupts() as interrupts:
+            interrupts.arm()
+            run = driving(interrupts, *args, **more)
+        return run.marked(interrupts)
+
+    return driven
+
+
+@interruptible
 def drive(  # noqa: PLR0913 - who is driven, over what, and who looks on
+    interrupts: Interrupts,
     backend: LoadedBackend,
     source: SampleSource,
     scenario: Scenario,
@@ -110,22 +129,6 @@ def drive(  # noqa: PLR0913 - who is driven, over what, and who looks on
     is empty or holds what cannot be sent to a process of its own, `ProvisionError` when such a process cannot
     be brought up again, and whatever `source.take` raises. What the backend raises is logged.
     """
-    with Interrupts() as interrupts:
-        interrupts.arm()
-        run = _drive(backend, source, scenario, interrupts, progress, probes, limits, journal)
-    return run.marked(interrupts)
-
-
-def _drive(  # noqa: PLR0913, PLR0917 - as above
-    backend: LoadedBackend,
-    source: SampleSource,
-    scenario: Scenario,
-    interrupts: Interrupts,
-    progress: Progress | None,
-    probes: Sequence[Probe],
-    limits: Limits,
-    journal: Journal | None,
-) -> Run:
     if scenario.workers > 1 and not backend.releases_gil:
         raise DeclarationError(
             f"`workers={scenario.workers}`, but this backend holds Python's lock while it predicts, so its "

@@ -89,4 +89,3 @@ def _results(record: Record, candidate: str) -> Iterator[tuple[RequirementRecord
         for result in requirement["results"]:
             if result["candidate"] == candidate:
                 yield requirement, result
-

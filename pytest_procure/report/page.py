@@ -201,7 +201,9 @@ def _reasons(record: Record) -> list[tuple[str, str]]:
             continue
         finding = decided.finding
         if candidate["verdict"] in {"reject", "inconclusive"} and finding is not None:
-            why = f"{finding['title']} {words.measured(finding)}{_doubt(finding)}, asked {words.asked(finding)}"
+            why = (
+                f"{finding['title']} {words.measured(finding)}{_doubt(finding)}, asked {words.asked(finding)}"
+            )
         else:
             why = decided.result["problem"] or decided.result["sentence"]
         found.append((candidate["name"], shorten(why, _REASON)))

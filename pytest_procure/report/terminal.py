@@ -14,6 +14,7 @@ from .visible import one_line, shorten
 #: A line breaks here even where the terminal is narrower: below, nothing would be left beside the indent.
 _NARROWEST = 40
 _UNIT = re.compile(r"(%|ns|us|ms|s|[A-Z]{3})(\W|$)")
+_PASSES = {"accept", "waived"}
 _MARKUP = {
     "accept": {"green": True},
     "reject": {"red": True},
@@ -48,12 +49,16 @@ def lines(record: Record, *, width: int) -> list[str]:
 def _reasons(record: Record) -> list[str]:
     """Give the reasons of the exit status; how each offer stands is said just above, and not said again."""
     outcome = record["outcome"]
+    if outcome["exit_status"] == 0:
+        missed = [each for each in record["candidates"] if each["verdict"] not in _PASSES]
+        enough = "one offer that meets everything is enough (`--procure-award any`)"
+        return [enough] if outcome["award"] == "any" and missed and outcome["accepted"] else []
     new = [each for each in outcome["reasons"] if each.replace(": ", " is ", 1) not in outcome["sentence"]]
     if len(new) == len(outcome["reasons"]):
         return new
     if record.get("mode") == "screen":
         return ["an offer was turned down", *new]
-    passed = [each for each in record["candidates"] if each["verdict"] in {"accept", "waived"}]
+    passed = [each for each in record["candidates"] if each["verdict"] in _PASSES]
     return ["not every offer is accepted" if passed else "no offer is accepted", *new]
 
 

@@ -13,6 +13,7 @@ from pytest_procure.evidence.record import FindingRecord, Record, ResultRecord, 
 from pytest_procure.metrics import Execution, Metric, metric
 from pytest_procure.metrics.comparison import Against, against, compare
 from pytest_procure.metrics.measurement import Unmeasurable
+from pytest_procure.scenarios.arguments import taken
 from pytest_procure.units import Quantity
 from pytest_procure.verdict import find, policy_of
 
@@ -79,15 +80,19 @@ def _slice(run: RunRecord) -> dict[str, Any]:
     return {key: run["slice"].get(key) for key in ("name", "version", "digest", "n", "rule")}
 
 
-#: Conditions that are the offer's or the machine's own, and may differ between offers.
-_OWN_CONDITIONS = frozenset(
-    {"energy", "inputs", "warmup_failures", "max_batch", "max_wait", "warmup_calls_by_batch", "ended_by"}
-    | {"unscored"}
+#: What the scenario's arguments come to, beside themselves; whatever else stands among the conditions is the
+#: offer's, the endpoint's or the machine's own, and may differ between offers.
+_ASKED = frozenset(
+    {"scenario", "closed_loop", "sample_order", "carried", "arrivals", "trace", "loadgen", "queries", "items"}
 )
+#: Arguments that an offer may bring its own of.
+_BATCHES = frozenset({"max_batch", "max_wait"})
 
 
 def _conditions(run: RunRecord) -> dict[str, Any]:
-    return {key: value for key, value in run["conditions"].items() if key not in _OWN_CONDITIONS}
+    told = run["conditions"]
+    wanted = _ASKED.union(taken(run["conditions"]["scenario"])) - _BATCHES
+    return {key: value for key, value in told.items() if key in wanted}
 
 
 def side_by_side(packs: Sequence[Verification]) -> list[Question]:

@@ -12,7 +12,7 @@ from typing import Any
 from pytest_procure.decision import Policy
 from pytest_procure.evidence.differences import SUITE
 from pytest_procure.evidence.ledger import Chain
-from pytest_procure.evidence.parts import CaseFile
+from pytest_procure.evidence.parts import CaseFile, RunPart
 from pytest_procure.evidence.record import SeriesRecord
 from pytest_procure.evidence.sealed import SealedPart
 from pytest_procure.evidence.series import number, runs, series
@@ -38,6 +38,8 @@ def ledgered(
         yield from ((path, *wrong) for wrong in _place(file, told, chain))
         if not ruled_otherwise and file.policy != _policy(spec["rule"], file.policy.candidates, told["run"]):
             yield path, "$.policy", f"is not the sealed rule's for run {told['run']}"
+        if not ruled_otherwise and any(audited != spec["rule"].get("audit") for audited in _audited(file)):
+            yield path, "$.results", "were audited by other thresholds than the sealed ones"
         if file.tested and told["ledger_id"] in logs and logs[told["ledger_id"]] != _logs(file):
             yield path, "$.results", "are not the rows whose digests the ledger holds for this run"
 
@@ -71,10 +73,20 @@ def _policy(rule: Mapping[str, Any], candidates: int, k: int) -> Policy:
     ).of_run(k)
 
 
+def _audited(file: CaseFile) -> Iterator[dict[str, str]]:
+    """Give the thresholds that the audit of each launch was held to."""
+    for run in _runs(file):
+        yield from (launch.audit.limits.told() for launch in run.launches)
+
+
 def _logs(file: CaseFile) -> dict[str, str]:
     """Give the digests of the rows that a case was judged on, by file."""
     found: dict[str, str] = {}
-    for result in file.results:
-        for run in (result.run, *(run for _, run in result.references), *result.probes):
-            found |= run.digests()
+    for run in _runs(file):
+        found |= run.digests()
     return found
+
+
+def _runs(file: CaseFile) -> Iterator[RunPart]:
+    for result in file.results:
+        yield from (result.run, *(run for _, run in result.references), *result.probes)

@@ -77,7 +77,9 @@ def _signed(signers: Sequence[str], keys: Sequence[str], trusted: Sequence[str])
 def _counter_signed(keys: Sequence[str], trusted: Sequence[str]) -> str:
     if not keys:
         return "no keys were given; --key takes the buyer's, and once more the counter-signer's"
-    return f"{len(trusted)} of the {len(keys)} keys you gave signed it" if len(keys) > 1 else "one key was given"
+    return (
+        f"{len(trusted)} of the {len(keys)} keys you gave signed it" if len(keys) > 1 else "one key was given"
+    )
 
 
 def _anchored(anchor: str, heads: Sequence[str]) -> str:

@@ -152,3 +152,34 @@ def test_a_damaged_file_is_refused_or_has_no_files(tmp_path_factory, cut, noise)
     path.write_bytes(tiny.adds(tiny.weights("w", [1, 2, 3]))[:cut] + noise)
     with contextlib.suppress(ProvisionError):
         assert external_files(path, shown="m.onnx") == {}
+
+
+def text(name, value):
+    return tiny.field(5, tiny.field(1, name) + tiny.field(4, value) + tiny.field(20, 3))
+
+
+def compiled(folder, file, embedded=0):
+    part = tiny.node("EPContext", ["x"], ["y"], embed_mode=embedded) + text("ep_cache_context", file)
+    (folder / "m.onnx").write_bytes(tiny.model(tiny.graph([part], [tiny.port("x")], [tiny.port("y")])))
+    return folder / "m.onnx"
+
+
+def test_a_part_that_was_compiled_before_is_found_in_its_file_and_in_none_where_the_model_holds_it(folder):
+    (folder / "blobs").mkdir()
+    (folder / "blobs" / "part.bin").write_bytes(b"compiled")
+    assert list(external_files(compiled(folder, "blobs/part.bin"), shown="m.onnx")) == ["blobs/part.bin"]
+    assert external_files(compiled(folder, b"\x7fELF\xff\0", embedded=1), shown="m.onnx") == {}
+
+
+@pytest.mark.parametrize("file", ["../secret.bin", "/etc/hostname", "link.bin"])
+def test_a_compiled_part_outside_of_the_folder_is_refused(folder, file):
+    (folder / "link.bin").symlink_to(folder.parent / "secret.bin")
+    with pytest.raises(
+        ProvisionError, match=r"reads a part that is compiled from `.*`, outside its own folder"
+    ):
+        external_files(compiled(folder, file), shown="m.onnx")
+
+
+def test_a_compiled_part_that_is_not_there_is_told(folder):
+    with pytest.raises(ProvisionError, match=r"keeps a part that is compiled in `lost\.bin`, which is not"):
+        external_files(compiled(folder, "lost.bin"), shown="m.onnx")

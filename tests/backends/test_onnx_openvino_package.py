@@ -11,7 +11,9 @@ from contract import refuses
 
 from pytest_procure import Candidate
 from pytest_procure.backends import OnnxRuntime
+from pytest_procure.backends.onnx_files import external_files
 from pytest_procure.disclosure import deviations
+from pytest_procure.errors import ProvisionError
 from pytest_procure.testing import backend_contract
 
 
@@ -25,6 +27,7 @@ def _installed():
 pytestmark = pytest.mark.skipif(
     not _installed(), reason="onnxruntime-openvino is not installed (`make test-onnx-openvino`)"
 )
+onnxruntime = pytest.importorskip("onnxruntime")
 OPENVINO, CPU = "OpenVINOExecutionProvider", "CPUExecutionProvider"
 DIGITS = Path(__file__).parents[2] / "example_suite" / "form_digits" / "models"
 ROWS = np.array([[1, 2, 9], [7, 1, 1], [0, 5, 4]], dtype=np.float32)
@@ -131,3 +134,16 @@ def test_nodes_that_it_leaves_to_the_processors_own_provider_are_found_out(base)
 def test_a_precision_that_it_cannot_compute_in_is_an_error_and_no_run_on_the_cpu(base):
     providers = [(OPENVINO, {"device_type": "CPU", "precision": "FP16"}), CPU]
     refuses(OnnxRuntime("rows.onnx", providers=providers), base, f"{OPENVINO} was asked for, but onnxruntime")
+
+
+def test_what_it_has_compiled_into_a_file_belongs_to_the_model(base):
+    options = onnxruntime.SessionOptions()
+    for name, value in (("enable", "1"), ("embed_mode", "0"), ("file_path", str(base / "context.onnx"))):
+        options.add_session_config_entry(f"ep.context_{name}", value)
+    onnxruntime.InferenceSession(base / "rows.onnx", options, providers=[OPENVINO])
+    (found,) = external_files(base / "context.onnx", shown="context.onnx").values()
+    assert found.suffix == ".bin"
+    assert found.stat().st_size > 100
+    found.rename(base.parent / found.name)
+    with pytest.raises(ProvisionError, match=r"keeps a part that is compiled in .* which is not there"):
+        external_files(base / "context.onnx", shown="context.onnx")

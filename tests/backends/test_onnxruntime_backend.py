@@ -230,6 +230,7 @@ def test_what_was_observed_is_disclosed_beside_what_was_declared(base):
         "providers": ["CPUExecutionProvider"],
         "nodes": {"CPUExecutionProvider": 1},
         "precision": {"fp32": 1.0},
+        "layers": {},
         "threads": 2,
         "sha256": told["files"][0]["sha256"],
     }

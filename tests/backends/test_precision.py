@@ -23,6 +23,9 @@ DIGITS = Path(__file__).parents[2] / "example_suite" / "form_digits" / "models"
         ("Q8_0", {"int8"}),
         ("Q4_K_M", {"int4"}),
         ("bfloat16", {"bf16"}),
+        ("NF4 (QLoRA)", {"nf4"}),
+        ("4-bit", {"int4", "nf4", "fp4"}),
+        ("8 bit", {"int8", "fp8"}),
         ("high", set()),
         ("print8", set()),
         ("", set()),
@@ -97,6 +100,54 @@ def test_a_tensor_that_no_answer_follows_from_is_no_weight(found, unused):
 def test_an_operator_that_no_answer_follows_from_says_nothing(found):
     nodes = [tiny.node("Add", ["x", "w"], ["y"]), tiny.node("QuantizeLinear", ["x", "w"], ["nobody"])]
     assert found(nodes, [tensor("w", 3)]) == {"fp32": 1.0}
+
+
+@pytest.fixture
+def layers(tmp_path):
+    """What is read of a model's layers."""
+
+    def read(nodes, tensors=(), more=b""):
+        body = tiny.graph(nodes, [tiny.port("x")], [tiny.port("y")], tensors)
+        (tmp_path / "m.onnx").write_bytes(tiny.model(body) + more)
+        return precision.in_onnx(tmp_path / "m.onnx", shown="m.onnx")
+
+    return read
+
+
+def test_weights_that_change_nothing_do_not_hide_what_the_layers_are_of(layers):
+    nodes = [
+        QUANTISED,
+        tiny.node("MatMul", ["x", "w"], ["h"]),
+        tiny.node("MatMul", ["h", "w"], ["g"]),
+        tiny.node("ReduceSum", ["decoy"], ["sum"]),
+        tiny.node("Mul", ["sum", "nought"], ["n"]),
+        tiny.node("Add", ["g", "n"], ["y"]),
+    ]
+    weights, found = layers(nodes, [*IN_INT8, tensor("decoy", 10_000), tensor("nought", 1)])
+    assert weights["int8"] < 0.01
+    assert found == {"int8": 1.0}
+
+
+def test_a_layer_is_of_what_most_of_its_weights_are(layers):
+    nodes = [
+        tiny.node("Conv", ["x", "w", "b"], ["a"]),
+        cast("half", "v", FP32),
+        tiny.node("Gemm", ["a", "v"], ["c"]),
+        tiny.node("MatMulNBits", ["c", "q", "s"], ["d"], bits=4),
+        tiny.node("MatMul", ["d", "x"], ["e"]),  # of which neither is a weight
+        tiny.node("Mul", ["e", "w"], ["y"]),
+    ]
+    tensors = [tensor("w", 30), tensor("b", 3, FP16), tensor("half", 30, FP16), tensor("q", 16, UINT8)]
+    _, found = layers(nodes, [*tensors, tensor("s", 4)])
+    assert found == pytest.approx({"fp16": 1 / 3, "fp32": 1 / 3, "int4": 1 / 3}, abs=1e-6)
+
+
+def test_a_layer_within_a_function_counts_at_each_call(layers):
+    body = [tiny.node("MatMul", ["a", "k"], ["b"])]
+    nodes = [tiny.node("F", ["x", "w"], ["h"]), tiny.node("F", ["h", "q"], ["y"])]
+    inside = tiny.field(4, "a") + tiny.field(4, "k") + tiny.field(5, "b") + tiny.field(7, body[0])
+    more = tiny.field(25, tiny.field(1, "F") + inside)
+    assert layers(nodes, [tensor("w", 9), tensor("q", 9, FP16)], more)[1] == {"fp16": 0.5, "fp32": 0.5}
 
 
 def cast(source, target, to):

@@ -7,6 +7,7 @@ import pytest
 
 from pytest_procure import Candidate
 from pytest_procure.backends import TorchModule
+from pytest_procure.backends.precision import of_torch
 from pytest_procure.backends.torch_weights import weights_of
 from pytest_procure.disclosure import deviations, notes_of
 
@@ -163,3 +164,46 @@ def test_a_module_that_shows_no_weights_is_told_as_not_observed(tmp_path):
     assert notes_of([{"name": "acme", "precision": "int8", "backend": described}]) == [
         "Candidate `acme`: precision: declared `int8`, and not observed, because nothing that runs shows it."
     ]
+
+
+def test_layers_are_counted_whatever_their_size(tmp_path):
+    module = torch.nn.Sequential(torch.nn.Embedding(10_000, 8), torch.nn.Linear(8, 8).half())
+    observed = TorchModule(module).load(tmp_path).describe()["observed"]
+    assert observed["precision"]["fp16"] < 0.01
+    assert observed["layers"] == {"fp16": 0.5, "fp32": 0.5}
+
+
+class State:
+    """What a tensor of bitsandbytes says of itself: two weights lie in each byte."""
+
+    def __init__(self, kind):
+        self.quant_type, self.shape = kind, torch.Size([10, 30])
+
+
+class FourBits(torch.nn.Module):
+    def __init__(self, kind):
+        super().__init__()
+        self.w = torch.nn.Parameter(torch.zeros(150, 1, dtype=torch.uint8), requires_grad=False)
+        self.w.quant_state = State(kind)
+        self.bias = torch.nn.Parameter(torch.zeros(10))
+
+
+@pytest.mark.parametrize("kind", ["nf4", "fp4"])
+def test_weights_of_four_bits_in_bytes_count_as_what_they_stand_for(kind):
+    assert of_torch(weights_of(torch, FourBits(kind)), None) == {kind: 0.967742, "fp32": 0.032258}
+    assert "int8" in of_torch(weights_of(torch, FourBits("made up")), None)
+
+
+@pytest.mark.parametrize(("kind", "layer"), [("nf4", "LinearNF4"), ("fp4", "LinearFP4")])
+def test_layers_of_bitsandbytes_are_of_four_bits(tmp_path, kind, layer):
+    bitsandbytes = pytest.importorskip("bitsandbytes")
+    made = torch.nn.Sequential(getattr(bitsandbytes.nn, layer)(64, 32)).eval()
+    loaded = TorchModule(made).load(tmp_path)
+    for _ in range(2):  # before the first call, and behind it
+        observed = loaded.describe()["observed"]["precision"]
+        assert observed[kind] > 0.9
+        assert "int8" not in observed
+        found = deviations(Candidate("c", backend=len, precision="int8"), loaded.describe())
+        assert [each.invalidates for each in found] == [True]
+        assert not deviations(Candidate("c", backend=len, precision=kind), loaded.describe())
+        loaded.predict(np.ones((2, 64), dtype=np.float32))

@@ -115,3 +115,10 @@ def test_too_few_pairs_decide_nothing():
 def test_no_pairs_are_too_wild_to_decide(logs, sense):
     decision = pairs(blocks(*logs), sense, Decimal("1.1"), POLICY)
     assert not (decision.accept and decision.reject_p <= POLICY.rejection_risk)
+
+
+def test_no_difference_of_shares_is_told_beyond_a_hundred_points():
+    worst = Contrast(np.zeros(60), np.ones(60), np.arange(60) // 3, as_ratio=False)
+    decision = contrast(worst, "at least", Decimal(-5), POLICY)
+    assert float(decision.low) == pytest.approx(-100, abs=1e-9)  # rounded outward
+    assert decision.high < -5

@@ -226,10 +226,12 @@ class Stuck:
         self.calls = 0
         self.released = threading.Event()
         self.left = threading.Event()
+        self.held = []  # threads
 
     def __call__(self, inputs):
         self.calls += 1
         if self.calls > self.good:
+            self.held.append(threading.current_thread())
             self.released.wait()
             self.left.set()
         return inputs
@@ -237,9 +239,8 @@ class Stuck:
 
 def release(backend):
     backend.released.set()
-    for thread in threading.enumerate():
-        if thread.name.startswith("procure-worker"):
-            thread.join(10)
+    for thread in backend.held:
+        thread.join(10)
 
 
 @pytest.fixture

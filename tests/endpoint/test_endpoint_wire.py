@@ -11,6 +11,7 @@ from mock_process import Texts
 
 from pytest_procure.driver.endpoint import message
 from pytest_procure.driver.endpoint.alarm import Alarm
+from pytest_procure.driver.endpoint.connection import Connection
 from pytest_procure.driver.endpoint.dial import Dialler
 from pytest_procure.driver.endpoint.drive import drive
 from pytest_procure.driver.endpoint.loop import EDGE, Loop
@@ -133,6 +134,13 @@ def opened(dialler, loop):
     return came[0]
 
 
+def once_round(loop):
+    """Let a loop close what is to be closed."""
+    over = []
+    loop.soon(lambda: over.append(True))
+    loop.run(lambda: bool(over))
+
+
 def target(port, scheme="http"):
     return SimpleNamespace(host="127.0.0.1", port=port, scheme=scheme, ca="")
 
@@ -143,11 +151,53 @@ def test_an_address_that_does_not_answer_is_left_for_one_that_does():
         loop = Loop()
         dialler = Dialler(loop, target(listening.getsockname()[1]), 10 * SECOND)
         dialler.addresses.insert(0, (socket.AF_INET, closed.getsockname()))
-        connection, over = opened(dialler, loop), []
-        connection.close()
-        loop.soon(lambda: over.append(True))
-        loop.run(lambda: bool(over))
+        opened(dialler, loop).close()
+        once_round(loop)
         assert dialler.addresses[0][1] == listening.getsockname()
+
+
+def silent():
+    """An address that nobody answers at, and what keeps it so: the queue of those who wait there is full."""
+    listening, held = socket.create_server(("127.0.0.1", 0), backlog=0), []
+    while True:
+        held.append(socket.socket())
+        held[-1].settimeout(0.2)
+        try:
+            held[-1].connect(listening.getsockname())
+        except TimeoutError:
+            return listening.getsockname(), [listening, *held]
+
+
+def test_an_address_where_nobody_is_leaves_time_for_the_others():
+    where, kept = silent()
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        loop = Loop()
+        dialler = Dialler(loop, target(listening.getsockname()[1]), SECOND)
+        live = dialler.addresses[0]
+        dialler.addresses[:] = [(socket.AF_INET, where), (socket.AF_INET, where), live]
+        came = []
+        for _ in range(3):
+            dialler(SimpleNamespace(), came.append)
+        loop.run(lambda: len(came) == 3)
+        assert [type(each) for each in came] == [Connection] * 3, came
+        assert dialler.addresses[0] == live
+        for each in (*came, *kept):
+            each.close()
+        once_round(loop)
+
+
+def test_of_addresses_where_nobody_is_none_is_waited_for_beyond_the_time():
+    where, kept = silent()
+    loop, came = Loop(), []
+    dialler = Dialler(loop, target(where[1]), SECOND // 5)
+    dialler.addresses *= 2
+    for _ in range(2):
+        dialler(SimpleNamespace(), came.append)
+    loop.run(lambda: len(came) == 2)
+    assert [type(each) for each in came] == [TimeoutError] * 2
+    for each in kept:
+        each.close()
+    once_round(loop)
 
 
 def test_a_server_that_does_not_shake_hands_is_given_up():

@@ -124,9 +124,9 @@ def test_a_request_that_is_late_before_it_waits_for_a_connection_was_late(load):
 def test_a_connection_that_fails_fails_none_that_came_after_it_was_asked_for(load):
     load, table = load
     load._send_due(load.origin + 5 * MS)
-    load._is_open(ConnectionRefusedError(111, "Connection refused"), load.origin - MS)
+    load.unconnected(ConnectionRefusedError(111, "Connection refused"), load.origin - MS)
     assert sum(table["failure"]) == 0
-    load._is_open(ConnectionRefusedError(111, "Connection refused"), load.origin + MS)
+    load.unconnected(ConnectionRefusedError(111, "Connection refused"), load.origin + MS)
     assert [query for query in range(10) if table["failure"][query]] == [0]
 
 

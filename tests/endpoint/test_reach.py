@@ -10,6 +10,8 @@ import trustme
 from pytest_procure import HttpJson, OpenAIEndpoint, Pipeline
 from pytest_procure.backends.endpoints import admission
 from pytest_procure.backends.endpoints import reach as reaching
+from pytest_procure.backends.endpoints.exchange import exchange
+from pytest_procure.backends.endpoints.target import Target
 from pytest_procure.errors import ProvisionError
 
 ANSWER = b"HTTP/1.1 %s\r\nContent-Length: 0\r\n\r\n"
@@ -262,4 +264,24 @@ def test_one_question_that_is_let_in_is_enough(serving):
 
 def test_an_answer_that_takes_its_time_is_no_refusal(serving, monkeypatch):
     monkeypatch.setattr(admission, "PATIENCE_S", 0.2)
-    HttpJson(serving(lambda connection: connection.recv(1 << 16) and time.sleep(1))).load(None).admit(["a"])
+    url = serving(lambda connection: connection.recv(1 << 16) and connection.recv(1))
+    HttpJson(url).load(None).admit(["a"])
+
+
+def test_an_answer_is_asked_at_each_address_for_its_share_of_the_time(monkeypatch, serving):
+    url = serving(lambda connection: connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"))
+    where = ("127.0.0.1", int(url.rpartition(":")[2].strip("/")))
+    tried = []
+    plain = socket.socket.connect
+
+    def connect(connection, address):
+        tried.append(connection.gettimeout())
+        if len(tried) == 1:
+            raise TimeoutError
+        plain(connection, address)
+
+    one = (socket.AF_INET, socket.SOCK_STREAM, 0, "", where)
+    monkeypatch.setattr(socket.socket, "connect", connect)
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: [one, one])
+    asked = exchange(Target("http", "127.0.0.1", where[1], "/", "json"), "/", b"{}", limit=30.0, most=9)
+    assert (asked.status, asked.data, tried) == (200, b"{}", [15.0, 15.0])

@@ -63,6 +63,9 @@ def host():
     pids = {pid for hosted, first in up for pid in (*first, *hosted.pids)}
     for hosted, _ in up:
         hosted.close()
+    limit = time.monotonic() + 20
+    while pids & living_groups() and time.monotonic() < limit:  # what was killed takes a moment to be gone
+        time.sleep(0.01)
     assert not pids & living_groups()
     up.clear()
     del hosted

@@ -22,6 +22,15 @@ def test_nothing():
     assert "the test does not ask for `procure`" in suite.mistake()
 
 
+@pytest.mark.parametrize(
+    ("arguments", "said"), [("", "does not ask for `procure`"), ("procura", "did you mean `procure`?")]
+)
+def test_marks_on_the_only_test_that_measures_nothing_are_a_usage_error(suite, arguments, said):
+    suite.offers(good=1.0)
+    suite.tests(f"@pytest.mark.bar('accuracy', at_least=0.9)\ndef test_reads({arguments}):\n    pass\n")
+    assert said in suite.mistake()
+
+
 @pytest.mark.parametrize(("written", "meant"), [("bars", "bar"), ("scenarios", "scenario")])
 def test_a_mistyped_mark_is_a_usage_error_with_the_nearest_name(suite, written, meant):
     suite.offers(good=1.0)

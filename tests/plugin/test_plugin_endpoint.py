@@ -223,7 +223,9 @@ def test_an_endpoint_is_rejected_where_the_drain_time_does_not_suffice(suite, se
     (run,) = result["runs"]
     assert result["verdict"] == finding["verdict"] == "reject"
     assert finding["estimate"]["number"] < 0.999
-    assert finding["sentence"].startswith("requests scheduled at the declared rate that came back, good or failed: ")
+    assert finding["sentence"].startswith(
+        "requests scheduled at the declared rate that came back, good or failed: "
+    )
     assert "the endpoint never kept up: it answered" in " ".join(run["notes"])
 
 
@@ -241,6 +243,43 @@ def test_asserts_on_token_times_carry_their_units(suite, serve):
     """)
     ended = suite.run()
     assert ended.outcomes.get("passed") == 1, ended.text
+
+
+TWO_OFFERS = """
+    import pytest
+    from pytest_procure import Candidate, Dataset, HourlyPrice, OpenAIEndpoint, TokenPrice
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_procure_candidates():
+        return [
+            Candidate("alpha", backend=OpenAIEndpoint("http://127.0.0.1:{alpha}/v1", model="alpha"),
+                      price=TokenPrice(input="1 USD", output="2 USD")),
+            Candidate("beta", backend=OpenAIEndpoint("http://localhost:{beta}/v1", model="beta", retries=1,
+                      connections=64), price=TokenPrice(input="1 USD", output="3 USD")),
+            Candidate("own", backend=lambda batch: [" w0 w1 w2 w3"] * len(batch), max_batch=4,
+                      price=HourlyPrice("1 USD", utilisation=0.5)),
+        ]
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_procure_datasets():
+        texts = [f"question {{k}}" for k in range(60)]
+        return {{"questions": lambda: Dataset.from_arrays("questions", inputs=texts,
+                                                        references=[" w0 w1 w2 w3"] * 60)}}
+"""
+
+
+def test_packs_of_endpoints_and_of_an_offer_of_ones_own_are_compared_on_their_items(suite, serve, capsys):
+    alpha, beta = serve("model=alpha"), serve("model=beta-2", "empty_every=2")
+    suite.conftest(TWO_OFFERS.format(alpha=alpha, beta=beta))
+    suite.tests(TEST.format(marks='@pytest.mark.bar("accuracy", at_least=0.9)', qps=200, count=60))
+    for name in ("alpha", "beta", "own"):
+        suite.run("--procure-report", "--procure-candidate", name, "--procure-out", f"pack-{name}")
+    packs = [str(suite.path / f"pack-{name}") for name in ("alpha", "beta", "own")]
+    assert main(["compare", *packs]) == 0
+    told = capsys.readouterr().out
+    assert "answers right, less alpha (pack-alpha)'s: -50 points (likely range -" in told
+    assert "answers right, less alpha (pack-alpha)'s: 0 points" in told
+    assert told.count("paired on 60 items") == 2
 
 
 def test_a_key_that_is_answered_in_base64_is_in_no_file(suite, serve):

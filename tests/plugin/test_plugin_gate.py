@@ -283,6 +283,28 @@ def test_a_session_that_is_interrupted_ends_as_interrupted(suite):
     assert ended.verdicts["test_reads[good]"] != "accept"
 
 
+def test_pytest_exit_with_0_ends_not_green_and_says_so(suite):
+    suite.offers(good=1.0, later=1.0)
+    suite.tests("def test_reads(procure):\n    pytest.exit('enough', returncode=0)\n")
+    ended = suite.run("--procure-report")
+    assert ended.status == 1
+    told = {test: result["problem"] for test, result in ended.results.items()}
+    assert told == {
+        "test_reads[good]": "Exit: enough",
+        "test_reads[later]": "it never ran: the session stopped before it (pytest.exit: enough)",
+    }
+
+
+def test_a_requirement_after_ctrl_c_says_that_the_session_was_interrupted(suite):
+    suite.offers(good=1.0, later=1.0)
+    suite.tests("def test_reads(procure):\n    raise KeyboardInterrupt\n")
+    ended = suite.run("--procure-report")
+    assert ended.status == pytest.ExitCode.INTERRUPTED
+    assert ended.results["test_reads[later]"]["problem"] == (
+        "it never ran: the session was interrupted before it"
+    )
+
+
 def test_pytest_exit_keeps_its_status(suite):
     suite.offers(good=1.0)
     suite.tests(READS + "\ndef test_stops(): pytest.exit('enough', returncode=7)\n")

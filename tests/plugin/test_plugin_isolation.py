@@ -41,18 +41,19 @@ def pytest_procure_candidates():
 """
 PROCESS = "[pytest]\nprocure_isolation = process\n"
 TESTS = """
-@pytest.mark.scenario("single_stream", count=60, warmup=0, timeout="400 ms", drain="400 ms")
+@pytest.mark.scenario("single_stream", count=60, warmup=0, timeout="60 s", drain="60 s")
 @pytest.mark.bar("accuracy", at_least=0.9)
 def test_right(procure):
     '''Right?'''
     procure.run()
 
-@pytest.mark.scenario("single_stream", count=40, warmup=0, timeout="20 s", drain="20 s")
+@pytest.mark.scenario("single_stream", count=40, warmup=0, timeout="50 s", drain="50 s")
 @pytest.mark.bar("error_rate", at_most=0.5)
 def test_again(procure):
     '''Still there?'''
     procure.run()
 """
+IMPATIENT = TESTS.replace('"60 s"', '"400 ms"')
 
 
 def written(suite, *candidates, ini=PROCESS, tests=TESTS):
@@ -99,7 +100,7 @@ def test_a_crash_stands_against_an_offer_whose_bars_are_met(suite):
 
 
 def test_a_hang_costs_its_own_requirement_only(suite):
-    written(suite, 'Candidate("stuck", backend=Answers(50, hangs))')
+    written(suite, 'Candidate("stuck", backend=Answers(50, hangs))', tests=IMPATIENT)
     ended = suite.run("--procure-report")
     assert ended.verdicts["test_right[stuck]"] != "accept"
     assert ended.verdicts["test_again[stuck]"] == "accept"
@@ -288,7 +289,7 @@ def test_a_thread_that_ends_the_session_does_not_end_it_green(suite):
         )
         % 'Candidate("quitter", backend=Answers(50, leaves))'
     )
-    suite.tests(TESTS)
+    suite.tests(IMPATIENT)
     ended = suite.run(process=True)
     assert ended.status == 3
     assert (

@@ -17,6 +17,11 @@ def marked(suite, *marks):
     [
         ('bar("latency.p9x", at_most="80 ms")', "unknown metric `latency.p9x`; did you mean `latency.p9"),
         ('bar("acuracy", at_least=0.9)', "unknown metric `acuracy`; did you mean `accuracy`?"),
+        (
+            'bar("latency.p95", at_most="80 kg")',
+            "unknown unit `kg`. Units of time: ns, us, ms, s, min, h, µs, sec",
+        ),
+        ('bar("accuracy", 0.9)', "`0.9` stands without a direction; write `at_least=0.9` or `at_most=0.9`"),
         ('bar("cost", at_most="1 USD")', "unknown metric `cost`; did you mean `cost_per_request`?"),
         ('bar("f1", at_least=0.9)', "unknown metric `f1`; did you mean `corpus.macro_f1`?"),
         ('bar("p95", at_most="80 ms")', "unknown metric `p95`; did you mean `latency.p95`?"),

@@ -108,6 +108,26 @@ def test_a_hook_spelt_nearly_like_ours_in_a_plugin_of_the_suite_is_one_line(suit
     assert said.startswith("ours.py:1: unknown hook `pytest_procure_offers`")
 
 
+@pytest.mark.parametrize("by", ["file", "flag"])
+def test_a_mistyped_setting_is_one_line(suite, by):
+    suite.tests("def test_of_another():\n    pass\n")
+    flags = ["-o", "procure_consumer_risc=0.01"] if by == "flag" else []
+    if by == "file":
+        suite.write("pytest.ini", "[pytest]\nprocure_consumer_risc = 0.01\n")
+    said = suite.mistake(*flags)
+    assert said.startswith("unknown ini key `procure_consumer_risc`; did you mean `procure_consumer_risk`?")
+
+
+def test_a_bare_number_against_a_time_is_one_line_with_its_place(suite):
+    suite.offers(good=1.0)
+    suite.tests("def test_reads(procure):\n    assert procure.run().latency.p95 <= 80\n")
+    ended = suite.run()
+    assert ended.quiet, ended.text
+    assert (
+        "procure: test_it.py:5: latency.p95 is a duration, so 80 needs its unit, as in ms(80)" in ended.text
+    )
+
+
 def test_workers_tell_a_hook_spelt_nearly_like_ours_in_one_line(suite):
     suite.conftest(OFFER.replace("procure_candidates", "procure_candidate"), folder="below")
     suite.tests("def test_reads(procure):\n    procure.run()\n", name="below/test_it.py")
@@ -141,3 +161,11 @@ def test_a_mistyped_argument_outside_a_hook_is_told_by_the_line_that_calls(suite
     assert ended.status == pytest.ExitCode.USAGE_ERROR
     assert "unknown argument `thread`; did you mean `threads`?" in ended.text
     assert "calling.py" not in ended.text
+
+
+def test_names_that_are_not_for_tests_are_not_listed(suite):
+    suite.offers(good=1.0)
+    suite.tests("def test_reads(procure):\n    procure.run().acuracy\n")
+    said = suite.run().text
+    assert "Known: accuracy, answers, corpus" in said
+    assert not [name for name in ("holds", "joint", "measurement", "taken") if f" {name}, " in said]

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from sealed_suite import INI, ledger, seal
 
+from pytest_procure.backends.endpoints import reach as reaching
 from pytest_procure.verify import verify
 
 MOCK = Path(__file__).parents[2] / "benchmarks" / "mock_endpoint.py"
@@ -27,7 +28,7 @@ CONFTEST = """
                                                         references=[" w0 w1 w2 w3"] * 100)}}
 """
 TEST = """
-    @pytest.mark.scenario({scenario}, timeout="5 s", warmup={warmup})
+    @pytest.mark.scenario({scenario}, timeout="60 s", warmup={warmup})
     @pytest.mark.bar("error_rate", at_most=0.1)
     def test_{name}(procure):
         "Does it answer?"
@@ -83,7 +84,8 @@ def test_an_endpoint_that_is_down_was_not_tested_and_the_address_is_told(suite, 
     assert "hosted is not accepted, because it is not fully tested." in ended.words
 
 
-def test_tls_asked_of_a_server_without_is_told_and_was_not_tested(suite, port, serve):
+def test_tls_asked_of_a_server_without_is_told_and_was_not_tested(suite, port, serve, monkeypatch):
+    monkeypatch.setattr(reaching, "PATIENCE_S", 1.0)  # the mock waits for more of what it takes for a head
     serve("text=x")
     offer(suite, port, scheme="https")
     ended = ask(suite, "answers")

@@ -186,6 +186,15 @@ def test_a_rule_that_is_not_the_sealed_one_is_found(ran):
     assert "$.policy: is not the sealed rule's for run 1" in wrong(ran)
 
 
+def test_thresholds_of_the_audit_that_are_not_the_sealed_ones_are_found(ran):
+    def lax(file):
+        file["results"][0]["run"]["launches"][0]["audit"]["limits"]["slower"] = 5.0
+
+    assert "thresholds" not in wrong(ran)
+    edit(case(ran, "reads"), lax)
+    assert "$.results: were audited by other thresholds than the sealed ones" in wrong(ran)
+
+
 def test_rows_of_another_run_are_not_those_whose_digests_the_ledger_holds(sealed):
     """The whole evidence of a run, put in place of another's, at the same ledger's head."""
     first = sealed.run("--procure-report").folder

@@ -50,9 +50,7 @@ def test_an_invalid_or_undecided_bar_says_why_beside_its_numbers(demo):
 
 def test_an_undecided_bar_says_what_would_decide(everything):
     told = "\n".join(terminal.lines(everything, width=200))
-    assert (
-        "asked: at least 95 %. A new run of 9,120 samples in all would decide 9 times in 10." in told
-    )
+    assert "asked: at least 95 %. A new run of 9,120 samples in all would decide 9 times in 10." in told
 
 
 def test_how_each_offer_stands_is_not_said_again_as_a_reason(demo):
@@ -68,6 +66,13 @@ def test_how_each_offer_stands_is_not_said_again_as_a_reason(demo):
     assert "because no offer is accepted; 1 failed" in terminal.lines(demo, width=160)[-1]
     demo["mode"] = "screen"
     assert "because an offer was turned down; 1 failed" in terminal.lines(demo, width=160)[-1]
+
+
+def test_an_award_that_goes_through_beside_a_failed_test_says_why(demo):
+    demo["outcome"] |= {"exit_status": 0, "reasons": [], "award": "any", "accepted": True}
+    assert terminal.lines(demo, width=160)[-1] == (
+        "exit status 0 because one offer that meets everything is enough (`--procure-award any`)"
+    )
 
 
 def test_an_exit_status_without_reasons_stands_alone(demo):

@@ -47,7 +47,8 @@ def exchange(  # noqa: PLR0913 - what is asked, and what is read of the answer
         # Of a socket it takes the reader alone.
         return http.client.HTTPResponse(_Timed(sock, until), *rest, **named)  # type: ignore[arg-type]
 
-    connection = _connection(target, limit)
+    found = socket.getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM)
+    connection = _connection(target, limit / len(found))  # each address gets its share of the time
     connection.response_class = timed  # type: ignore[assignment] # which makes one, as the class does
     try:
         connection.connect()

@@ -232,7 +232,7 @@ class Connection:
             when = "before" if not self.received else "in"
             self.load.broke(self, Failure.RESET, f"the connection was closed {when} the answer's head")
         else:
-            self.load.cut(self)
+            self.load.answered(self, cut=True)
 
 
 class SecureConnection(Connection):

@@ -16,7 +16,7 @@ from pytest_procure.driver.audit import Worked
 from pytest_procure.driver.interrupts import Interrupts
 from pytest_procure.driver.journal import Journal
 from pytest_procure.driver.limits import Limits
-from pytest_procure.driver.pull import Run
+from pytest_procure.driver.pull import Run, interruptible
 from pytest_procure.driver.readings import Readings
 from pytest_procure.driver.source import SampleSource
 from pytest_procure.driver.watch import Progress
@@ -80,7 +80,9 @@ class _Window:
     warmup_ns: int = 0
 
 
+@interruptible
 def drive(  # noqa: PLR0913 - who is driven, over what, and who looks on
+    interrupts: Interrupts,
     backend: LoadedEndpoint,
     source: SampleSource,
     scenario: Scenario,
@@ -106,24 +108,6 @@ def drive(  # noqa: PLR0913 - who is driven, over what, and who looks on
     `ProvisionError` when the load processes cannot begin, and where all is turned away. What the endpoint
     does wrong is logged.
     """
-    with Interrupts() as interrupts:
-        interrupts.arm()
-        run = _drive(backend, source, scenario, interrupts, progress, probes, limits, journal)
-        if unproven:
-            _refuse_turned_away(backend, run, journal)
-    return run.marked(interrupts)
-
-
-def _drive(  # noqa: PLR0913, PLR0917 - as above
-    backend: LoadedEndpoint,
-    source: SampleSource,
-    scenario: Scenario,
-    interrupts: Interrupts,
-    progress: Progress | None,
-    probes: Sequence[Probe],
-    limits: Limits,
-    journal: Journal | None,
-) -> Run:
     wall_limit = time.perf_counter_ns() + scenario.wall_limit.ns
     if not len(source):
         raise DataError("the dataset slice is empty; expected at least one sample")
@@ -142,7 +126,10 @@ def _drive(  # noqa: PLR0913, PLR0917 - as above
             raise
         else:
             _collect(plan, crew, interrupts)
-            return _run(plan, crew, window, limits, host, backend.describe())
+            run = _run(plan, crew, window, limits, host, backend.describe())
+            if unproven:
+                _refuse_turned_away(backend, run, journal)
+            return run
         finally:
             crew.close()
     finally:

@@ -10,7 +10,6 @@ keeps up, on at most `connections` connections.
 
 from __future__ import annotations
 
-import os
 from collections import deque
 from collections.abc import Sequence
 
@@ -23,7 +22,7 @@ from .leisure import Leisure
 from .loop import Loop
 from .message import Head
 from .pool import Dial, Pool
-from .retry import OWN_LIMITS, is_retried, pause_ns, told
+from .retry import is_retried, pause_ns, told
 from .settle import Settler
 from .traffic import Traffic
 
@@ -182,9 +181,32 @@ class Load:
 
     # What connections tell
 
-    def answered(self, connection: Connection) -> None:
-        """An answer has come to its end."""
-        self._take_over(connection, cut=False)
+    def answered(self, connection: Connection, *, cut: bool = False) -> None:
+        """An answer has come to its end, or to the connection's in the middle of its body."""
+        query, stamp = connection.query, connection.stamp
+        self._received[query] += connection.received
+        message = connection.message
+        self._headers[query] = message.headers_at - self.origin
+        keeping, status = connection.is_keeping and not cut, message.status
+        retried = (
+            (cut or is_retried(status))
+            and self.traffic.retries > 0
+            and self._retry(query, stamp, message.fields.get("retry_after"))
+        )
+        if not retried:
+            self._ends[query] = stamp - self.origin
+            answer = (query, status, message.fields, message.parts, message.stamps, cut)
+            self.settler.add(answer, message.buffered)
+        connection.query = -1
+        if keeping:
+            self._let_go(connection, stamp)
+        else:
+            self.pool.drop(connection)
+            self._open()
+        if not retried:
+            self._concluded(query, stamp)
+        if not self._under_way:
+            self._check_over()
 
     def whole(self, connection: Connection, head: Head, data: bytes, stamp: int) -> None:
         """An answer has come in one read, with a head as it came before; what it says is read later."""
@@ -214,10 +236,6 @@ class Load:
         self._concluded(query, stamp)
         if not self._under_way:
             self._check_over()
-
-    def cut(self, connection: Connection) -> None:
-        """The connection was closed in the middle of an answer's body."""
-        self._take_over(connection, cut=True)
 
     def broke(self, connection: Connection, failure: Failure, text: str) -> None:
         """There is no answer, and the connection is of no use any more."""
@@ -255,32 +273,6 @@ class Load:
     def resent(self) -> int:
         """Count the queries that were sent again."""
         return len(self._again)
-
-    def _take_over(self, connection: Connection, *, cut: bool) -> None:
-        query, stamp = connection.query, connection.stamp
-        self._received[query] += connection.received
-        message = connection.message
-        self._headers[query] = message.headers_at - self.origin
-        keeping, status = connection.is_keeping and not cut, message.status
-        retried = (
-            (cut or is_retried(status))
-            and self.traffic.retries > 0
-            and self._retry(query, stamp, message.fields.get("retry_after"))
-        )
-        if not retried:
-            self._ends[query] = stamp - self.origin
-            answer = (query, status, message.fields, message.parts, message.stamps, cut)
-            self.settler.add(answer, message.buffered)
-        connection.query = -1
-        if keeping:
-            self._let_go(connection, stamp)
-        else:
-            self.pool.drop(connection)
-            self._open()
-        if not retried:
-            self._concluded(query, stamp)
-        if not self._under_way:
-            self._check_over()
 
     def _let_go(self, connection: Connection, stamp: int) -> None:
         """Take the next query on a connection that has answered, if the server is to be believed."""
@@ -378,30 +370,25 @@ class Load:
     def _open(self) -> None:
         """Open connections for those that wait, as far as the limit allows."""
         if not self.is_over:
-            self.pool.open_for(len(self._waiting), self._is_open)
+            self.pool.open_for(len(self._waiting))
 
-    def _is_open(self, connection: Connection | OSError, began: int) -> None:
-        """Take a connection, or why there is none; `began`: when it was asked for."""
-        stamp = now()
-        if isinstance(connection, Connection):
-            if self.is_over or connection.is_closed:
-                connection.close()
-                self._open()
-                return
-            self.pool.every.add(connection)
-            self._freed(connection, stamp)
-            return
-        if connection.errno in OWN_LIMITS:
-            self.pool.short_of.add(os.strerror(connection.errno))
-            return  # it is nobody else's doing: those who wait go on waiting, and the next sweep tries again
-        if self._waiting and not self.is_over:
-            query = self._waiting[0]
-            if self.origin + self._scheduled[query] > began:
-                self._open()  # it was asked for by somebody else, who has gone
-                return
-            self._waiting.popleft()
-            failure, text = told(connection)
-            if not self._retry(query, stamp, None):
-                self._fail(query, failure, text, stamp)
+    def connected(self, connection: Connection) -> None:
+        """Take a new connection."""
+        if self.is_over or connection.is_closed:
+            self.pool.drop(connection)
             self._open()
-            self._check_over()
+        else:
+            self._freed(connection, now())
+
+    def unconnected(self, error: OSError, began: int) -> None:
+        """There is no connection for who has waited longest; `began`: when it was asked for."""
+        if not self._waiting or self.is_over:
+            return
+        query = self._waiting[0]
+        if self.origin + self._scheduled[query] <= began:  # else who asked for it has gone
+            self._waiting.popleft()
+            stamp = now()
+            if not self._retry(query, stamp, None):
+                self._fail(query, *told(error), stamp)
+        self._open()
+        self._check_over()

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from .connection import Connection, now
 from .loop import Loop
+from .retry import OWN_LIMITS
 
 if TYPE_CHECKING:  # connections belong to a load: the import at run time goes the other way
     from .load import Load
@@ -33,16 +35,20 @@ class Pool:
         """Whether no more can be open."""
         return len(self.every) >= self._most
 
-    def open_for(self, waiting: int, then: Callable[[Connection | OSError, int], None]) -> None:
-        """Open connections for so many who wait, as far as the limit allows.
-
-        `then` is told of each, and when it was asked for.
-        """
+    def open_for(self, waiting: int) -> None:
+        """Open connections for so many who wait, as far as the limit allows; the load is told of each."""
         began = now()
 
-        def told(connection: Connection | OSError) -> None:
+        def told(came: Connection | OSError) -> None:
             self._opening -= 1
-            then(connection, began)
+            if isinstance(came, Connection):
+                self.every.add(came)
+                self._load.connected(came)
+            elif came.errno in OWN_LIMITS:
+                # It is nobody else's doing: those who wait go on waiting, and the next sweep tries again.
+                self.short_of.add(os.strerror(came.errno))
+            else:
+                self._load.unconnected(came, began)
 
         while self._opening < waiting and len(self.every) + self._opening < self._most:
             self._opening += 1
