@@ -241,6 +241,59 @@ def test_goodput_of_right_answers_needs_requests_and_samples():
     assert row(bar).state is State.DECIDES
 
 
+# -- samples that are asked more than once -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "bar",
+    [
+        P95,
+        declare_bar("error_rate", at_most=0.05, design=0.02),
+        declare_bar("goodput", at_least=0.95, design=0.99, latency="80 ms"),
+    ],
+)
+def test_requests_over_few_samples_are_too_few_however_many_there_are(bar):
+    scenario = Scenario.declare("single_stream", count=20_000)
+    few = planned(bar, scenario=scenario, sample=Sample(100, marked=True))
+    assert (few.rows[0].state, few.rows[0].has.samples) == (State.TOO_FEW, 100)
+    assert few.rows[0].curve[-1].accepted < 0.9
+    enough = few.rows[0].needs.samples
+    assert few.changes == (f"in `dataset_slice`, change `n=100` to `n={enough}`",)
+    assert row(bar, scenario=scenario, sample=Sample(enough)).state is State.DECIDES
+
+
+def test_without_a_design_value_repeated_requests_still_take_as_many_samples_as_a_verdict():
+    bar, scenario = declare_bar("error_rate", at_most=0.5), Scenario.declare("single_stream", count=1000)
+    assert row(bar, scenario=scenario, sample=Sample(19)).state is State.TOO_FEW
+    assert row(bar, scenario=scenario, sample=Sample(20)).state is State.NOT_PLANNED
+
+
+def test_a_plan_of_repeated_requests_that_decides_does_decide():
+    # Documents are slow each time that they are asked; at the design value 2.5 % of them are.
+    scenario = Scenario.declare("single_stream", count=3_000)
+    found = row(P95, scenario=scenario, sample=Sample(1000))
+    assert found.state is State.DECIDES
+    rng, accepted = np.random.default_rng(7), 0
+    for _ in range(100):
+        order = np.concatenate([rng.permutation(1000) for _ in range(3)])
+        values = np.where(rng.random(1000) < 0.025, 10**9, 10**6)[order] + rng.integers(0, 1000, 3000)
+        basis = Latencies(values, Decimal("0.95"), under_load=False, alike=stats.Alike((order,)))
+        measured = Measurement(P95.metric, Quantity.of(1, "ns"), 3000, "requests", basis)
+        accepted += decide(measured, "at most", P95.limit, Policy()).accept
+    assert accepted >= 100 * found.curve[-1].accepted - 6  # two standard errors
+
+
+def test_a_change_that_takes_more_samples_than_the_dataset_has_says_so():
+    once = Scenario.declare("single_stream")
+    found = planned(accuracy(), scenario=once, sample=Sample(200, marked=True, most=250))
+    assert found.changes == (
+        (
+            "in `dataset_slice`, change `n=200` to `n=311`; the dataset has 250 samples, so it takes more "
+            "labelled ones"
+        ),
+    )
+
+
 # -- pilots --------------------------------------------------------------------------------------------------
 
 

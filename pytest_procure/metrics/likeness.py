@@ -34,7 +34,7 @@ def alike_requests(run: Execution) -> Alike:
     if per == 1:
         return samples
     distinct = samples.groups
-    return Alike() if distinct is None else Alike(pieces=max(1, distinct // per))
+    return Alike(per=per, samples=distinct)
 
 
 def widest(residuals: NDArray[np.float64], ways: Sequence[NDArray[np.int64]]) -> NDArray[np.int64] | None:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 
 from pytest_procure.bars import Bar
 from pytest_procure.candidates import TokenPrice
 from pytest_procure.decision import Policy, decide
-from pytest_procure.metrics import Execution, measure
+from pytest_procure.metrics import Execution, Measurement, measure
+from pytest_procure.metrics.failures import serial_effect
 from pytest_procure.metrics.goodput import goodput
+from pytest_procure.metrics.measurement import Goodput, Latencies, Share
 from pytest_procure.metrics.metric import COST
+from pytest_procure.stats import ALL_APART
 from pytest_procure.verdict import policy_of
 
 
@@ -30,6 +33,19 @@ class Pilot:
     stopped: str = ""
 
 
+def _rows_alone(measured: Measurement, run: Execution) -> Measurement:
+    """Leave out how often samples were asked: the plan counts that itself, for the run that it is of."""
+    basis = measured.basis
+    match basis:
+        case Latencies():
+            basis = replace(basis, alike=ALL_APART)
+        case Goodput(share=share):
+            basis = replace(basis, share=Share(share.total, share.n))
+        case Share(total=total, n=n):
+            basis = Share(total, n, *serial_effect(run.failed))
+    return replace(measured, basis=basis)
+
+
 def pilot_of(run: Execution, bars: Sequence[Bar], policy: Policy) -> Pilot:
     """Read a run. Under load, fewer requests than a verdict takes say nothing of rows: no design effect."""
     scenario = run.scenario
@@ -42,7 +58,7 @@ def pilot_of(run: Execution, bars: Sequence[Bar], policy: Policy) -> Pilot:
         ):
             measured = measure(bar.metric, run) if bar.limits is None else goodput(run, bar.limits)
             if measured.estimate is not None:
-                decision = decide(measured, bar.sense, bar.limit, policy_of(bar, policy))
+                decision = decide(_rows_alone(measured, run), bar.sense, bar.limit, policy_of(bar, policy))
                 effects[bar.key] = decision.design_effect
     window = max(1, sum(log.window_ns for log in run.logs))
     cost = measure(COST, run).estimate if isinstance(run.candidate.price, TokenPrice) else None

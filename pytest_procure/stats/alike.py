@@ -32,36 +32,39 @@ class Effect(NamedTuple):
 class Alike:
     """Which observations tell the same.
 
-    `ways`: `(n,)` labels, an array for each way to group them: none, one, or two that cross. `pieces`: where
-    an observation is of several samples each, how many observations they all would make once.
+    `ways`: `(n,)` labels, an array for each way to group them: none, one, or two that cross. Where an
+    observation is of several samples (`per` of them), they have no labels, and `samples` says how many
+    different ones (or clusters of them) there are in all; None where each was asked once.
     """
 
     ways: tuple[npt.NDArray[np.int64], ...] = ()
-    pieces: int | None = None
+    per: int = 1
+    samples: int | None = None
 
     def among(self, chosen: npt.NDArray[np.generic]) -> Alike:
         """Keep these observations: `(n,)` flags, or `(k,)` places."""
-        return Alike(tuple(labels[chosen] for labels in self.ways), self.pieces)
+        return Alike(tuple(labels[chosen] for labels in self.ways), self.per, self.samples)
 
     @property
     def groups(self) -> int | None:
         """The fewest groups of any way; None where each observation stands for itself."""
         counts = [(len(labels), _distinct(labels)) for labels in self.ways]
         grouped = [groups for n, groups in counts if groups < n]
-        return min([*grouped, *([] if self.pieces is None else [self.pieces])], default=None)
+        return min(grouped, default=self.samples)
 
     def effect(self, values: npt.ArrayLike) -> Effect:
         """Measure what the share of these observations, `(n,)` in [0, 1], is worth.
 
         The design effect of each way to group them, with half a cluster that the run may have missed. Two
         ways that cross add up, less what they have in common (Cameron, Gelbach and Miller 2011), with the
-        fewer degrees of freedom. It is never below 1. Observations of one group tell as much as one.
+        fewer degrees of freedom. It is never below 1. Observations of one group tell as much as one, and
+        those of several samples at least as much as the different samples would make once.
         """
         scores = np.asarray(values, dtype=np.float64)
         n = len(scores)
-        if self.pieces is not None:
-            pieces = max(1, self.pieces)
-            return Effect(max(1.0, n / pieces), max(1, min(pieces, n) - 1), pieces)
+        if self.samples is not None:
+            once = min(self.samples // self.per, n)
+            return Effect(max(1.0, n * self.per / self.samples), max(1, once - 1), self.samples)
         found = [each for each in (_grouped(scores, labels) for labels in self.ways) if each.groups]
         if len(found) < 2:
             return found[0] if found else Effect()

@@ -221,39 +221,49 @@ def test_a_rule_of_the_wrong_arity_or_that_fails_is_told_in_one_sentence():
         data.slice(where=lambda sample, label, stratum: sample / label)
 
 
-def groups(inputs, **more):
-    return Dataset.from_arrays("d", inputs=inputs, references=["r"] * len(inputs), **more).slice().groups
+def groupings(inputs, **more):
+    chosen = Dataset.from_arrays("d", inputs=inputs, references=["r"] * len(inputs), **more).slice()
+    return [labels.tolist() for labels in chosen.groupings]
 
 
 def test_samples_that_differ_stand_for_themselves():
-    assert groups(["a", "b", "c"]) is None
+    assert groupings(["a", "b", "c"]) == []
 
 
 def test_samples_of_equal_content_are_one_group():
-    assert groups(["a", "b", "a", "c", "b"]).tolist() == [0, 1, 0, 2, 1]
+    assert groupings(["a", "b", "a", "c", "b"]) == [[0, 1, 0, 2, 1]]
 
 
 def test_the_same_question_with_another_label_is_another_sample():
     chosen = Dataset.from_arrays("d", inputs=["a", "a"], references=["x", "y"]).slice()
-    assert chosen.groups is None
+    assert chosen.groupings == ()
 
 
 def test_clusters_are_groups_where_their_samples_differ():
-    assert groups(["a", "b", "c", "d"], clusters=["x", "x", "y", "y"]).tolist() == [0, 0, 1, 1]
+    assert groupings(["a", "b", "c", "d"], clusters=["x", "x", "y", "y"]) == [[0, 0, 1, 1]]
 
 
-def test_a_sample_that_clusters_share_does_not_make_them_one():
-    assert groups(["thanks", "b", "thanks", "d"], clusters=["x", "x", "y", "y"]).tolist() == [0, 0, 1, 1]
+def test_a_sample_that_clusters_share_does_not_make_them_one_and_is_a_group_of_its_own():
+    found = groupings(["thanks", "b", "thanks", "d"], clusters=["x", "x", "y", "y"])
+    assert found == [[0, 0, 1, 1], [0, 1, 0, 2]]
 
 
 def test_clusters_of_equal_content_are_one():
-    found = groups(["a", "b", "b", "a", "c", "d"], clusters=["x", "x", "y", "y", "z", "z"])
-    assert found.tolist() == [0, 0, 0, 0, 1, 1]
+    found = groupings(["a", "b", "b", "a", "c", "d"], clusters=["x", "x", "y", "y", "z", "z"])
+    assert found == [[0, 0, 0, 0, 1, 1]]
 
 
-def test_of_contents_and_clusters_the_fewer_count():
-    found = groups(["a", "b", "a", "a", "b", "b"], clusters=["u", "u", "v", "v", "w", "w"])
-    assert found.tolist() == [0, 1, 0, 0, 1, 1]
+def test_copies_within_a_cluster_are_in_it():
+    assert groupings(["a", "a", "b", "c"], clusters=["x", "x", "y", "y"]) == [[0, 0, 1, 1]]
+
+
+def test_clusters_of_copies_of_one_content_each_are_its_copies():
+    assert groupings(["a", "a", "a", "b"], clusters=["x", "x", "y", "z"]) == [[0, 0, 0, 1]]
+
+
+def test_contents_and_clusters_that_cross_both_count():
+    found = groupings(["a", "b", "a", "a", "b", "b"], clusters=["u", "u", "v", "v", "w", "w"])
+    assert found == [[0, 0, 1, 1, 2, 2], [0, 1, 0, 0, 1, 1]]
 
 
 def test_repeats_are_told():

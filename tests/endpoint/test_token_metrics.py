@@ -63,6 +63,8 @@ def execution(log, scenario="server", **arguments):
     return SimpleNamespace(
         scenario=Scenario.declare(scenario, **arguments),
         logs=(log,),
+        items=np.arange(len(log)),
+        slice=SimpleNamespace(groupings=(), most=len(log)),
         launches=(),
         requests=len(log),
         seconds=1.0,
@@ -218,3 +220,12 @@ def test_a_part_of_a_log_counts_from_its_own_beginning():
     part = log.wire.part(1, 3, 100 * MS)
     assert part.first_token.tolist() == [-1, 7 * MS]
     assert part.headers.tolist() == [-1, 0]
+
+
+@pytest.mark.parametrize("name", ["ttft.p95", "itl.p95", "tpot.p95"])
+def test_values_of_one_answer_are_alike(name):
+    answers = log_of(*[[100, 110, 130, 160]] * 30)
+    measured = measure(metric(name), execution(answers))
+    alike = measured.basis.alike
+    assert [len(labels) for labels in alike.ways] == [len(measured.basis.values)]
+    assert alike.groups == (30 if name == "itl.p95" else None)

@@ -290,7 +290,7 @@ def test_two_candidates_are_paired_item_by_item(execution):
     right = {"a": scored(execution, {1, 2}), "b": scored(execution, {2, 3, 4})}
     (pair,) = paired([requirement("a", "b")], right, confidence=0.95)
     assert (pair["only_candidate"], pair["only_other"], pair["n"]) == (2, 1, 60)
-    bounds = stats.round_outward(stats.newcombe_paired(56, 2, 1, 1, confidence=0.95))
+    bounds = stats.round_outward(stats.paired_share_bounds(56, 2, 1, 1, confidence=0.95))
     assert (pair["low"], pair["high"]) == (bounds.low, bounds.high)
     assert pair["difference"] == pytest.approx(1 / 60, abs=1e-6)
 
@@ -299,7 +299,7 @@ class Slice:
     digest = "d"
 
     def __init__(self, clusters=None):
-        self.groups = clusters
+        self.groupings = () if clusters is None else (clusters,)
 
     def __len__(self):
         return 60

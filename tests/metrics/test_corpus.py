@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 from by_hand import execution, log
 
+from pytest_procure import stats
 from pytest_procure.datasets.classes import macro_f1
 from pytest_procure.decision import Policy, decide
 from pytest_procure.errors import DataError
@@ -71,3 +72,20 @@ def test_a_number_that_is_none_is_refused():
 
 def test_an_unknown_corpus_metric_is_not_measurable():
     assert isinstance(measure(metric("corpus.bleu"), run([1.0] * 50)).basis, Unmeasurable)
+
+
+def test_one_wrong_answer_of_many_shows_no_more_than_the_share_does():
+    # 99 of 100: seen alone, the spread of one wrong answer would put the lower end above 97 %.
+    decision = decide(measure(F1, run([1.0] * 99 + [0.0])), "at least", Quantity.of(0.97), Policy())
+    assert not decision.accept
+    share = stats.share_bounds(99.0, 100, confidence=0.95)
+    assert float(decision.low) < share.low + 0.01
+
+
+def test_a_function_that_takes_no_missing_answer_is_decided_by_what_it_gave():
+    def strict(outputs, references):
+        return float(np.mean([float(output) for output in outputs]))
+
+    measured = measure(F1, run([1.0] * 60 + [0.0] * 40, strict))
+    assert measured.basis.missed == ()
+    assert decide(measured, "at least", Quantity.of(0.4), Policy()).accept

@@ -121,8 +121,11 @@ def test_an_item_that_is_asked_again_is_one_cluster_where_right_answers_count():
     assert share.design_effect == pytest.approx(2.0, rel=0.02)
 
 
-def test_an_item_that_is_asked_again_is_a_new_request_where_only_time_counts():
-    assert of(IN_TIME, log([1] * 200)).basis.share.clusters is None
+def test_an_item_that_is_asked_again_is_no_new_piece_of_evidence_where_only_time_counts():
+    assert of(IN_TIME, log([1] * 100)).basis.share.clusters is None
+    share = of(IN_TIME, log([1] * 200)).basis.share
+    assert (share.clusters, share.design_effect) == (100, 2.0)
+    assert of(IN_TIME, log([1] * 200, samples=[0] * 200)).basis.share.clusters == 1
 
 
 def test_clusters_of_the_dataset_join_right_answers():

@@ -224,3 +224,74 @@ def test_copies_of_one_question_are_one_piece_of_evidence_where_strata_are_weigh
     ended = suite.run("--procure-report")
     assert ended.verdicts == {"test_good[lucky]": "inconclusive"}
     assert "the run asked 1 samples of `a`" in ended.words
+
+
+@pytest.mark.parametrize(
+    "bar",
+    [
+        '"latency.p95", at_most="10 s"',
+        '"error_rate", at_most=0.01',
+        '"goodput", at_least=0.9, latency="10 s"',
+    ],
+)
+def test_one_document_asked_a_thousand_times_shows_nothing_of_documents(suite, bar):
+    suite.conftest("""
+@pytest.hookimpl(optionalhook=True)
+def pytest_procure_candidates():
+    return [Candidate("lucky", backend=lambda inputs: ["x"] * len(inputs))]
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_procure_datasets():
+    return {"one": Dataset.from_arrays("one", inputs=["the document"], references=["x"])}
+""")
+    suite.tests(f"""
+@pytest.mark.scenario("single_stream", count=1000)
+@pytest.mark.bar({bar})
+def test_good(procure):
+    procure.run()
+""")
+    ended = suite.run("--procure-report")
+    (finding,) = ended.results["test_good[lucky]"]["findings"]
+    assert finding["verdict"] != "accept"
+    assert "1 clusters are too few for a verdict" in finding["sentence"]
+    if finding["verdict"] == "inconclusive":  # a machine that is late makes times invalid
+        assert "A new run over 20 different samples or more could decide" in finding["hint"]
+
+
+def test_questions_that_declared_clusters_share_stay_one_piece_of_evidence(suite):
+    suite.conftest("""
+@pytest.hookimpl(optionalhook=True)
+def pytest_procure_candidates():
+    return [Candidate("lucky", backend=lambda inputs: ["x"] * len(inputs))]
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_procure_datasets():
+    shared = [f"question {i}" for i in range(9)]
+    asked = [each for k in range(60) for each in (*shared, f"own question {k}")]
+    return {"d": Dataset.from_arrays(
+        "d", inputs=asked, references=["x"] * 600, clusters=[i // 10 for i in range(600)])}
+""")
+    suite.tests(GOOD)
+    ended = suite.run("--procure-report")
+    assert ended.verdicts == {"test_good[lucky]": "inconclusive"}
+    (finding,) = ended.results["test_good[lucky]"]["findings"]
+    assert finding["n_effective"] < 20
+
+
+def test_one_content_in_many_strata_is_one_piece_of_evidence(suite):
+    suite.conftest("""
+@pytest.hookimpl(optionalhook=True)
+def pytest_procure_candidates():
+    return [Candidate("lucky", backend=lambda inputs: ["x"] * len(inputs))]
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_procure_datasets():
+    return {"d": Dataset.from_arrays(
+        "d", inputs=[f"question {i % 10}" for i in range(100)], references=["x"] * 100,
+        strata=[f"queue {i // 10}" for i in range(100)])}
+""")
+    weights = "weights={f'queue {i}': 0.1 for i in range(10)}"
+    suite.tests(f"@pytest.mark.dataset_slice({weights})" + GOOD)
+    ended = suite.run("--procure-report")
+    assert ended.verdicts == {"test_good[lucky]": "inconclusive"}
+    assert "10 clusters are too few for a verdict" in ended.words

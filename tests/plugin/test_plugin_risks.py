@@ -156,6 +156,17 @@ def test_they_share_a_bars_own_risk_too(suite):
     assert finding_of(alone, "a")["confidence"] == 0.98
 
 
-def test_only_candidates_that_were_picked_share(suite):
-    ended = run_of(suite, "", READS, "--procure-award", "any", "--procure-candidate", "a", a=1.0, b=1.0)
-    assert finding_of(ended, "a")["confidence"] == 0.95
+def test_the_page_and_the_record_state_the_largest_risk_of_any_bar(suite):
+    lax = READS.replace("at_least=0.9", "at_least=0.9, consumer_risk=0.4")
+    ended = run_of(suite, "", lax)
+    told = next(line for line in ended.record["rule"] if line.startswith("Consumer's risk"))
+    assert "with probability at most 40 %" in told
+    assert "elsewhere at most 5 %" in told
+
+
+def test_candidates_that_the_command_leaves_out_share_the_risk_all_the_same(suite):
+    both = run_of(suite, "", READS, "--procure-award", "any", one=0.5, two=1.0)
+    alone = run_of(suite, "", READS, "--procure-award", "any", "--procure-candidate", "two", one=0.5, two=1.0)
+    for ended in (both, alone):
+        assert finding_of(ended, "two")["confidence"] == 0.975
+        assert ended.record["consumer_risk"] == 0.025

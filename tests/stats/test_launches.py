@@ -6,7 +6,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from pytest_procure.errors import DomainError
-from pytest_procure.stats import launch_mean_bounds, launch_mean_p_value
+from pytest_procure.stats import launch_mean_bounds, launch_mean_p_value, skewed_mean_bounds
 
 invariant = settings(derandomize=True, max_examples=40)
 values = st.lists(st.floats(-1e6, 1e6), min_size=2, max_size=30)
@@ -89,3 +89,24 @@ def test_launches_without_spread_are_on_one_side_of_the_bar():
 def test_a_value_outside_the_domain_is_named_with_what_was_expected(call, message):
     with pytest.raises(DomainError, match=message):
         call()
+
+
+def test_the_mean_of_skewed_costs_is_bounded_farther_out_than_students_t_bounds_it():
+    costs = np.array([1.0] * 19 + [20.0])
+    plain, skewed = launch_mean_bounds(costs, confidence=0.95), skewed_mean_bounds(costs, confidence=0.95)
+    assert skewed.high > plain.high + 1.0
+    assert skewed.low <= plain.low
+    turned = skewed_mean_bounds(-costs, confidence=0.95)
+    assert (turned.low, turned.high) == pytest.approx((-skewed.high, -skewed.low))
+
+
+def test_costs_that_are_all_alike_have_no_width():
+    assert skewed_mean_bounds([2.0] * 20, confidence=0.95) == (2.0, 2.0)
+
+
+def test_an_offer_at_its_bar_whose_costs_are_exponential_is_seldom_accepted():
+    rng = np.random.default_rng(1)
+    accepted = sum(
+        skewed_mean_bounds(rng.exponential(1.0, 20), confidence=0.95).high <= 1.0 for _ in range(600)
+    )
+    assert accepted <= 36 + 2 * 6  # 6 % and two standard errors; Student's t accepts 11 %

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_procure.errors import DomainError
-from pytest_procure.stats import contrast_bounds, newcombe_paired
+from pytest_procure.stats import contrast_bounds, newcombe_paired, paired_share_bounds, pairs
 
 invariant = settings(derandomize=True, max_examples=40)
 counts = st.tuples(*[st.integers(0, 200)] * 4).filter(any)
@@ -168,3 +168,47 @@ def test_items_repeated_in_their_cluster_count_once():
 def test_a_value_outside_the_domain_is_named_with_what_was_expected(call, message):
     with pytest.raises(DomainError, match=message):
         call()
+
+
+def test_no_difference_seen_on_a_hundred_items_does_not_show_two_points():
+    assert newcombe_paired(50, 0, 0, 50, confidence=0.95).low > -0.02
+    assert paired_share_bounds(50, 0, 0, 50, confidence=0.95).low < -0.02
+
+
+@pytest.mark.parametrize(("n", "both_wrong", "apart"), [(100, 0.5, 0.02), (400, 0.5, 0.02), (50, 0.5, 0.05)])
+def test_a_difference_exactly_at_the_margin_is_seldom_shown_to_be_smaller(n, both_wrong, apart):
+    neither, accepted = round(n * both_wrong), 0.0
+    for only_b in range(n - neither + 1):
+        chance = math.comb(n, only_b) * apart**only_b * (1 - apart) ** (n - only_b)
+        found = paired_share_bounds(n - neither - only_b, 0, only_b, neither, confidence=0.95)
+        accepted += chance * (found.low >= -apart)
+    assert accepted <= 0.05
+
+
+@invariant
+@given(counts)
+def test_the_wider_of_the_bounds_holds_newcombes_and_turns_around(sizes):
+    both, only_a, only_b, neither = sizes
+    found, newcombe = (f(*sizes, confidence=0.95) for f in (paired_share_bounds, newcombe_paired))
+    assert found.low <= newcombe.low
+    assert found.high >= newcombe.high
+    turned = paired_share_bounds(both, only_b, only_a, neither, confidence=0.95)
+    assert (found.low, found.high) == pytest.approx((-turned.high, -turned.low), abs=1e-12)
+
+
+def test_the_score_interval_takes_the_most_likely_share_at_the_difference_tried():
+    only_a, only_b, n = 4, 9, 60
+    end = pairs._score_end(only_a, only_b, n, 0.95)
+    shares = np.linspace(1e-6, 1.0, 400_001)
+    other = shares + end
+    rest = 1.0 - shares - other
+    possible = (other > 0) & (rest > 0)
+    likelihood = np.full(len(shares), -np.inf)
+    likelihood[possible] = (
+        only_b * np.log(shares[possible])
+        + only_a * np.log(other[possible])
+        + (n - only_a - only_b) * np.log(rest[possible])
+    )
+    most = shares[np.argmax(likelihood)]
+    spread = math.sqrt(n * (2 * most + end - end**2))
+    assert (only_a - only_b - n * end) / spread == pytest.approx(1.6448536, abs=1e-3)
