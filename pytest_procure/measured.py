@@ -134,8 +134,10 @@ class Measured:
         expected = own.dimension if own is not None else metric.dimension
         if expected and not limit.dimension.startswith(expected):
             kind = expected.partition(" in ")[0]
+            if kind == "number":
+                raise ComparisonError(f"{metric.name} is a number, and {limit} is none")
             example = _EXAMPLES.get(kind, f'"{other} {own.unit if own else ""}"')
             raise ComparisonError(
-                f"{metric.name} is a {expected}, so {other!r} needs its unit, as in {example}"
+                f"{metric.name} is a {expected}, so {limit} needs its unit, as in {example}"
             )
         return limit

@@ -112,8 +112,8 @@ def test_a_sample_that_the_model_does_not_take_is_told_before_it_is_asked(url, m
         ({"model": "silent"}, "does not say which inputs it has"),
         ({"model": "odd"}, "is of datatype COMPLEX"),
         ({"model": "odder"}, "is of datatype ['FP32']"),
-        ({"model": "doubler", "inputs": {"X": "pixels"}}, "unknown input `X`. Known: x"),
-        ({"model": "doubler", "output": "Y"}, "unknown output `Y`. Known: y"),
+        ({"model": "doubler", "inputs": {"X": "pixels"}}, "unknown input `X`; did you mean `x`? Known: x"),
+        ({"model": "doubler", "output": "Y"}, "unknown output `Y`; did you mean `y`? Known: y"),
         ({"model": "pair", "decode": "argmax"}, "expected `output=`"),
     ],
 )

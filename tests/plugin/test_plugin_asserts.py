@@ -264,10 +264,10 @@ MEANINGLESS = {
     "result.latency.p95 <= 80": "latency.p95 is a duration, so 80 needs its unit, as in ms(80)",
     "80 >= result.latency.p95": "latency.p95 is a duration, so 80 needs its unit, as in ms(80)",
     "result.latency.p95 <= 0.9": "needs its unit, as in ms(80)",
-    "result.latency.p95 <= money('3 USD')": "latency.p95 is a duration",
+    "result.latency.p95 <= money('3 USD')": "so 3 USD needs its unit, as in ms(80)",
     "result.throughput >= 40": "needs its unit, as in per_second(40)",
     "result.cost_per_request <= 0.1": 'needs its unit, as in money("0.0002 USD")',
-    "result.accuracy >= ms(3)": "accuracy is a number",
+    "result.accuracy >= ms(3)": "accuracy is a number, and 3 ms is none",
     "result.accuracy >= result.error_rate": "are both measured; hold each against a bar of its own",
     "result.accuracy >= None": "not supported between instances of 'Measured' and 'NoneType'",
     "result.accuracy == 0.95": "equals no number; ask for <= or >=",
@@ -276,11 +276,11 @@ MEANINGLESS = {
 }
 
 
-def test_a_comparison_that_cannot_be_meant_is_a_type_error_that_says_why(suite):
+def test_a_comparison_that_cannot_be_meant_says_why_in_a_line(suite):
     results = each_alone(suite, [f"assert {compared}" for compared in MEANINGLESS])
     for said, result in zip(MEANINGLESS.values(), results, strict=True):
-        assert "TypeError" in result["problem"]
         assert said in result["problem"]
+        assert "\n" not in result["problem"]
         assert result["verdict"] == "not tested"
 
 

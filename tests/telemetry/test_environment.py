@@ -34,7 +34,7 @@ def test_no_person_host_or_folder_is_named(monkeypatch):
     monkeypatch.setenv("LD_PRELOAD", str(Path.home() / "lib" / "libjemalloc.so"))
     monkeypatch.setenv("ORT_API_TOKEN", "hush")
     text = json.dumps(environment())
-    assert str(Path.home()) not in text
+    assert [part for part in text.split('", "') if str(Path.home()) in part] == []
     assert socket.gethostname() not in text
     assert "hush" not in text
     if getpass.getuser() != "root":  # a word that kernels' names may hold
