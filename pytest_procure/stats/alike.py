@@ -41,8 +41,8 @@ class Alike:
     per: int = 1
     samples: int | None = None
 
-    def among(self, chosen: npt.NDArray[np.generic]) -> Alike:
-        """Keep these observations: `(n,)` flags, or `(k,)` places."""
+    def among(self, chosen: npt.NDArray[np.int64]) -> Alike:
+        """Keep the observations at these places, `(k,)`."""
         return Alike(tuple(labels[chosen] for labels in self.ways), self.per, self.samples)
 
     @property
