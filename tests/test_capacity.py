@@ -227,7 +227,7 @@ class Queue:
         self.asked = []
         now = Readings.take()
         self.readings = {"before": now, "after": now}
-        data = Dataset.from_arrays("numbers", inputs=list(range(40)), references=[0] * 40)
+        data = Dataset.from_arrays("numbers", inputs=list(range(400)), references=[0] * 400)
         self.slice = data.slice()
 
     def drive(self, scenario):
@@ -235,7 +235,7 @@ class Queue:
         runs = []
         for launch in range(scenario.launches):
             fresh = replace(scenario, seed=scenario.seed + launch)
-            n = queries(fresh, 40)
+            n = queries(fresh, 400)
             due = arrivals(fresh, n)
             # Lindley: each starts when it is due and the one before it has ended.
             places = np.arange(n) * self.service
@@ -247,7 +247,7 @@ class Queue:
                 completed=ended,
                 status=np.full(n, Status.OK, dtype=np.uint8),
                 batch=np.arange(n, dtype=np.int32),
-                samples=order_of(fresh, 40, n),
+                samples=order_of(fresh, 400, n),
                 answers=[0] * n,
                 window_ns=int(ended[-1]),
             )

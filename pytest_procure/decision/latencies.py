@@ -22,7 +22,6 @@ def latencies(basis: Latencies, sense: Sense, bar: Decimal, policy: Policy) -> D
     if n < min(BATCHES):
         why = f"{n} requests are too few; it takes {min(BATCHES)}"
         return undecided(why)
-    low, high = _percentile_range(basis, policy)
     within = values <= limit if sense == "at most" else values < limit
     rows = latency_effect(values, limit, policy)
     worst = stats.worst_effect(n, rows, basis.alike.effect(within))
@@ -36,6 +35,9 @@ def latencies(basis: Latencies, sense: Sense, bar: Decimal, policy: Policy) -> D
     meets = (
         Decimal(repr(bounds.low)) >= basis.q if shown == "at least" else Decimal(repr(bounds.high)) <= basis.q
     )
+    low, high = _percentile_range(basis, policy, n_effective)
+    if sense == "at most" and not meets and high is not None:
+        high = max(high, bar)  # what the bounds of the share leave open, the range does not close
     blocked = too_few(worst.groups, policy)
     if basis.under_load and n < policy.min_under_load:
         blocked = f"{n} requests under load are too few; it takes {policy.min_under_load}"
@@ -71,13 +73,16 @@ def latency_effect(values: NDArray[np.int64], limit: int, policy: Policy) -> sta
     return stats.Effect(*stats.latency_design_effect(values, limit, batches, far=policy.far))
 
 
-def _percentile_range(basis: Latencies, policy: Policy) -> tuple[Decimal | None, Decimal | None]:
-    """Order statistics at the bounds of the percentile's own share; None above the failures."""
+def _percentile_range(basis: Latencies, policy: Policy, most: float) -> tuple[Decimal | None, Decimal | None]:
+    """Order statistics at the bounds of the percentile's own share; None above the failures.
+
+    It is told by `most` independent requests at most, as what is decided is.
+    """
     values, n, q = basis.values, len(basis.values), float(basis.q)
     at = int(stats.percentile(values, q, method="nearest-rank"))
     rows = stats.Effect(*stats.latency_design_effect(values, min(at, NEVER - 1)))
     worst = stats.worst_effect(n, rows, basis.alike.effect(values <= at))
-    size = effective(n, worst, policy)
+    size = min(effective(n, worst, policy), most)
     bounds = stats.share_bounds(q * n, n, confidence=policy.confidence, n_effective=size)
     ends = [
         int(stats.percentile(values, min(max(share, 1 / n), 1.0 - 1e-12), method="nearest-rank"))

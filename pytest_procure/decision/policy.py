@@ -57,7 +57,8 @@ def too_few(groups: int | None, policy: Policy) -> str:
     """Say that so few groups of observations decide nothing; "" for enough, and where each stands alone."""
     if groups is None or groups >= policy.min_clusters:
         return ""
-    return f"{groups} clusters are too few for a verdict; it takes {policy.min_clusters}"
+    are = "cluster is" if groups == 1 else "clusters are"
+    return f"{groups} {are} too few for a verdict; it takes {policy.min_clusters}"
 
 
 def undecided(why: str, *, n_effective: float = 0.0) -> Decision:

@@ -27,7 +27,7 @@ def test_one_document_asked_a_thousand_times_shows_no_percentile():
     )
     decision = decide_latencies(basis, "at most", LIMIT, Policy())
     assert (decision.accept, decision.reject_p) == (False, None)
-    assert decision.blocked == "1 clusters are too few for a verdict; it takes 20"
+    assert decision.blocked == "1 cluster is too few for a verdict; it takes 20"
 
 
 def test_items_that_are_slow_each_time_count_once_in_a_percentile():
@@ -44,6 +44,17 @@ def test_items_that_are_slow_each_time_count_once_in_a_percentile():
     many = replace(basis, values=item_times(order, range(0, 200, 16)))
     assert decide_latencies(many, "at most", LIMIT, Policy()).reject_p > 0.05
     assert decide_latencies(replace(many, alike=Alike()), "at most", LIMIT, Policy()).reject_p < 0.01
+
+
+def test_a_range_never_reads_as_within_a_bar_that_is_not_shown():
+    """40 items cannot show 95 in 100, although each is asked so often that the range looks narrow."""
+    order = np.tile(np.arange(40), 100)
+    times = np.random.default_rng(0).permutation(np.linspace(1, 2.05, 4000) * 10**6).astype(np.int64)
+    basis = Latencies(times, Decimal("0.95"), under_load=False, alike=Alike((order,)))
+    found = decide_latencies(basis, "at most", Decimal(2_040_000), Policy())
+    assert not found.accept
+    assert found.high is not None
+    assert found.high >= 2_040_000
 
 
 def test_the_gaps_of_one_answer_are_alike():
