@@ -214,7 +214,7 @@ def test_copies_of_one_question_are_one_piece_of_evidence(suite, more):
     suite.tests(GOOD)
     ended = suite.run("--procure-report")
     assert ended.verdicts == {"test_good[lucky]": "inconclusive"}
-    assert "1 clusters are too few for a verdict" in ended.words
+    assert "1 cluster is too few for a verdict" in ended.words
     assert ended.record["datasets"][0]["repeats"] == 399
 
 
@@ -253,7 +253,7 @@ def test_good(procure):
     ended = suite.run("--procure-report")
     (finding,) = ended.results["test_good[lucky]"]["findings"]
     assert finding["verdict"] != "accept"
-    assert "1 clusters are too few for a verdict" in finding["sentence"]
+    assert "1 cluster is too few for a verdict" in finding["sentence"]
     if finding["verdict"] == "inconclusive":  # a machine that is late makes times invalid
         assert "A new run over 20 different samples or more could decide" in finding["hint"]
 
