@@ -110,7 +110,11 @@ def test_the_contract_is_kept_by_a_real_network(url, tmp_path, binary):
 def test_what_triton_does_not_have_is_told_when_it_is_loaded(url, tmp_path):
     refuses(KServeV2(url, model="digit"), tmp_path, "HTTP 404", "unknown model: 'digit'")
     refuses(KServeV2(url, model="digits", version="7"), tmp_path, "'digits' version 7 is not found")
-    refuses(KServeV2(url, model="digits", inputs={"X": "scan"}), tmp_path, "unknown input `X`; did you mean `x`? Known: x")
+    refuses(
+        KServeV2(url, model="digits", inputs={"X": "scan"}),
+        tmp_path,
+        "unknown input `X`; did you mean `x`? Known: x",
+    )
     assert KServeV2(url, model="digits", version="1").load(tmp_path).describe()["model_version"] == "1"
 
 
