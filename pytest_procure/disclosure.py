@@ -8,6 +8,7 @@ batch       told: the model takes one size of batch, and another was declared
 threads     told: another number, or more than there are processors for
 runtime     told: another name or version
 model       told: answers of an endpoint name another than was asked for
+backend     told: the suite's `backend` fixture gave another than the offer's
 """
 
 from __future__ import annotations
@@ -80,6 +81,15 @@ def deviations(
             _threads(stated, seen, processors),
         ]
     return [each for each in found if each is not None]
+
+
+def put_in_place(candidate: Candidate, told: Mapping[str, Any]) -> Deviation:
+    """Tell of a backend that the suite measured in place of the offer's own, as its fixture may."""
+    named = next((str(told[key]) for key in ("function", "model", "runtime") if told.get(key)), "another")
+    stated = type(candidate.backend).__name__
+    return Deviation(
+        "backend", stated, f"`{named}`, put in its place by the suite's fixture", invalidates=False
+    )
 
 
 def answered_by(conditions: Mapping[str, Any]) -> Deviation | None:

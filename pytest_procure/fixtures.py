@@ -138,7 +138,7 @@ def procure(
         loaded = provisioned(backend, suite.base(candidate), suite.isolation(candidate))
         described = redacted_data(loaded.describe())
         dataset_slice = trial.look(dataset_slice, described)
-        trial.disclose(candidate, described)
+        trial.disclose(candidate, described, replaced=not loaded.is_of(candidate.backend))
         refuse_unfit(described, dataset_slice.inputs)
         references = [
             suite.offer(request.node.ihook, bar.against.name)

@@ -30,6 +30,7 @@ class Provisioned:
     """
 
     def __init__(self, backend: Backend | LoadedBackend, base: Path, isolation: Isolation = HERE) -> None:
+        self._given = backend
         self._declared = isolation.host(backend) if isinstance(backend, Backend) else None
         if self._declared is None and isolation.own_process:
             raise DeclarationError(
@@ -43,6 +44,10 @@ class Provisioned:
         self.before = _before(backend) if isinstance(backend, Backend) else frozenset[int]()
         self.hung = False  # a call never returned; nothing more can be asked of it
         self.loaded: LoadedBackend = self._load() if isinstance(backend, Backend) else backend
+
+    def is_of(self, backend: Backend) -> bool:
+        """Whether this is what an offer declares, and not what a suite put in its place."""
+        return self._given is backend
 
     @property
     def device(self) -> str:

@@ -196,7 +196,7 @@ class Runner:
 
     def instead(self, backend: Provisioned) -> dict[str, Any] | None:
         """Give what a backend discloses of itself that is not the offer's; None for the offer's own."""
-        own = backend is self._backend or backend in self._beside
+        own = backend is self._backend or backend in self._beside or backend.is_of(self._candidate.backend)
         return None if own else redacted_data(backend.describe())
 
     def _reload(self, backend: Provisioned) -> None:

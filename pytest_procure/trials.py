@@ -12,7 +12,7 @@ from .candidates import Candidate
 from .cases import Case
 from .datasets import DatasetSlice
 from .decision import Policy
-from .disclosure import deviations
+from .disclosure import deviations, put_in_place
 from .driver.limits import Limits
 from .driver.readings import usable_cpus
 from .errors import ProcureError
@@ -83,10 +83,15 @@ class Trial:
         file = self.requirement.test.partition("::")[0].rpartition("/")[2]
         return f"{file}:{line}: " if line is not None else ""
 
-    def disclose(self, candidate: Candidate, told: Mapping[str, Any]) -> None:
-        """Keep what the backend says of itself, and where the offer is not what it declares."""
+    def disclose(self, candidate: Candidate, told: Mapping[str, Any], *, replaced: bool = False) -> None:
+        """Keep what the backend says of itself, and where the offer is not what it declares.
+
+        `replaced`: the suite's `backend` fixture gave another than the candidate declares.
+        """
         batch, processors = self.requirement.scenario.max_batch, usable_cpus()
         found = deviations(candidate, told, max_batch=batch, processors=processors)
+        if replaced:
+            found.insert(0, put_in_place(candidate, told))
         # A backend's own words under these keys would be taken for ours.
         self.disclosed = {key: value for key, value in told.items() if key not in {"deviations", "invalid"}}
         if found:

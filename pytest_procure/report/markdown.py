@@ -10,6 +10,7 @@ from pytest_procure.evidence.record import CandidateRecord, Record
 from . import sealed, words
 from .deciding import Deciding, cards
 from .page import report_id
+from .unlike import not_as_declared
 from .visible import one_line, shorten
 
 _SPECIAL = re.compile(r"([\\`*_\[\]|~#])")
@@ -17,13 +18,14 @@ _SPECIAL = re.compile(r"([\\`*_\[\]|~#])")
 
 def summary(record: Record) -> str:
     """Summarise a record: the decision, a row a candidate, the exit status. Text from outside stays text."""
+    noted = [*sealed.brief(record), *not_as_declared(record)]
     lines = [
         f"## {_text(record['title'] or 'Acceptance report')}",
         "",
         _text(record["outcome"]["sentence"]),
         "",
-        *(f"- {_text(told)}" for told in sealed.brief(record)),
-        *([""] if sealed.brief(record) else []),
+        *(f"- {_text(told)}" for told in noted),
+        *([""] if noted else []),
         "| Verdict | Candidate | What decided |",
         "| --- | --- | --- |",
     ]

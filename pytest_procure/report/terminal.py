@@ -9,6 +9,7 @@ from pytest_procure.evidence.record import FindingRecord, Record, ResultRecord
 
 from . import sealed, words
 from .deciding import counted, finding_of
+from .unlike import not_as_declared
 from .visible import one_line, shorten
 
 #: A line breaks here even where the terminal is narrower: below, nothing would be left beside the indent.
@@ -38,6 +39,8 @@ def lines(record: Record, *, width: int) -> list[str]:
             told += _row(result, width)
     told.append("")
     for sentence in sealed.brief(record):
+        told += wrapped(one_line(sentence), width, first="- ", rest="  ")
+    for sentence in not_as_declared(record):
         told += wrapped(one_line(sentence), width, first="- ", rest="  ")
     told += wrapped(one_line(record["outcome"]["sentence"]), width)
     status = f"exit status {record['outcome']['exit_status']}"

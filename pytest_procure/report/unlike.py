@@ -1,9 +1,11 @@
-"""Where an offer is not what it declares, for the first screen: what was bought is not what was measured."""
+"""Where an offer is not what it declares, told wherever the verdict is: what is bought was not measured."""
 
 from __future__ import annotations
 
 from pytest_procure.disclosure import answered_by
 from pytest_procure.evidence.record import CandidateRecord, Record
+
+from .visible import shorten
 
 
 def unlike(record: Record, candidate: CandidateRecord) -> list[str]:
@@ -20,3 +22,12 @@ def unlike(record: Record, candidate: CandidateRecord) -> list[str]:
     answered = (answered_by(run["conditions"]) for run in runs)
     found = [*candidate["backend"].get("deviations", ()), *(each.sentence for each in answered if each)]
     return list(dict.fromkeys(map(str, found)))
+
+
+def not_as_declared(record: Record) -> list[str]:
+    """Give a sentence for each deviation of each offer."""
+    return [
+        f"{shorten(candidate['name'], 40)} is not as declared: {told}"
+        for candidate in record["candidates"]
+        for told in unlike(record, candidate)
+    ]

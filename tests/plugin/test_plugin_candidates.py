@@ -232,6 +232,30 @@ def test_a_suite_may_put_its_own_backend_in_place(suite):
     assert suite.run().status == 0
 
 
+def test_a_backend_that_a_suite_puts_in_place_is_told_wherever_the_verdict_is(suite):
+    path = suite.offers(bad=0.1)
+    path.write_text(
+        path.read_text() + "\n@pytest.fixture(scope='session')\ndef backend():\n    return answers(1.0)\n"
+    )
+    suite.tests(READS)
+    ended = suite.run("--procure-report")
+    told = "declared `Function`, observed `conftest.answers.<locals>.answer`, put in its place by the suite's"
+    assert f"bad is not as declared: backend: {told}" in ended.words
+    summary = (ended.folder / "summary.md").read_text()
+    assert "bad is not as declared: backend" in summary
+
+
+def test_an_offer_s_own_backend_is_its_own_whoever_hands_it_over(suite):
+    suite.offers(good=1.0)
+    suite.tests("""
+def test_reads(procure):
+    assert procure.run(backend=procure.candidate.backend).accuracy >= 0.9
+""")
+    ended = suite.run("--procure-report")
+    assert ended.status == 0
+    assert "another backend" not in ended.words
+
+
 def test_a_declared_backend_that_a_suite_puts_in_place_is_closed_again(suite):
     text, events = recorded(
         suite,
