@@ -35,14 +35,15 @@ def says(answer):
 
 def take(connection):
     """Read what comes first, of a request with a body all of it: closed before that, a socket resets."""
-    asked = connection.recv(1 << 16)
-    while asked.startswith(b"POST") and b"\r\n\r\n" not in asked:
-        asked += connection.recv(1 << 16)
-    head, _, body = asked.partition(b"\r\n\r\n")
-    length = re.search(rb"(?i)content-length: *(\d+)", head)
-    missing = int(length[1]) - len(body) if length else 0
-    while missing > 0:
-        missing -= len(connection.recv(1 << 16))
+    asked, length = connection.recv(1 << 16), 0
+    while asked.startswith(b"POST") and len(asked.partition(b"\r\n\r\n")[2]) < max(length, 1):
+        part = connection.recv(1 << 16)
+        if not part:
+            break
+        asked += part
+        found = re.search(rb"(?i)content-length: *(\d+)", asked)
+        length = int(found[1]) if found else 0
+    return asked
 
 
 def reads_a_line_first(connection):
