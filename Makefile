@@ -25,7 +25,7 @@ demo: $(VENV)/.demo  ## two vendors, one insurer: ends with procure-report/repor
 demo-all: $(DEMOS:%=demo-%)  ## every example suite, with the models it needs: procure-reports/NAME/report.html
 
 demo-%: $(VENV)/.assets
-	$(BIN)/python -m pytest example_suite/$* --procure-report --procure-award any --procure-out procure-reports/$*
+	$(BIN)/python -m pytest example_suite/$* --procure-report --procure-award any --procure-out=procure-reports/$*
 
 test: $(VENV)/.test  ## all tests that need Python only, two files at a time
 	$(BIN)/python -m pytest -n 2 --dist loadfile

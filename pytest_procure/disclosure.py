@@ -35,6 +35,8 @@ _MODEL = re.compile(r"(?<![A-Za-z0-9])(G?[ABHL]\d{1,3}[GS]?|V100|T4|(?<=RTX )\w+
 _CPU_PROVIDER = "CPUExecutionProvider"
 #: What a server adds to the name of a model that it was asked for: a date, a version, a form of file.
 _VERSION = re.compile(r"(?:[-@:._ ]+(?:v?\d+|latest|main|gguf))*")
+#: How a file of llama.cpp's tells its precision, which an offer declares by itself.
+_QUANTISED = re.compile(r"[-._](?:i?q\d\w*|b?f16|f32)(?=\.gguf$)")
 _NAMED = re.compile(r"\s*([A-Za-z][\w.-]*?)[ =-]+v?(\d[\w.]*)\s*")
 
 
@@ -101,7 +103,7 @@ def answered_by(conditions: Mapping[str, Any]) -> Deviation | None:
     named = [str(name) for name in _mapping(conditions, "answers_say").get("model", ())]
     if not asked or all(_is_of(name, asked) for name in named):
         return None
-    listed = " and ".join(f"`{name}`" for name in named)
+    listed = " and ".join(f"`{name.rpartition('/')[2] if name.startswith('/') else name}`" for name in named)
     return Deviation("model", asked, f"answers of {listed}", invalidates=False)
 
 
@@ -110,7 +112,7 @@ def _is_of(named: str, asked: str) -> bool:
     named, asked = named.lower(), asked.lower()
     if ("/" in named) != ("/" in asked):  # one of them names its owner or folder
         named, asked = named.rpartition("/")[2], asked.rpartition("/")[2]
-    asked = asked.removesuffix("latest").rstrip("-:@")
+    asked, named = asked.removesuffix("latest").rstrip("-:@"), _QUANTISED.sub("", named)
     return named.startswith(asked) and _VERSION.fullmatch(named[len(asked) :]) is not None
 
 

@@ -123,6 +123,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addini("procure_retest", "what else asks for a new run, a line each", type="linelist", default=[])
 
 
+@pytest.hookimpl(tryfirst=True)  # before the suite's conftest is read, which may need its settings
+def pytest_load_initial_conftests(early_config: pytest.Config, args: Sequence[str]) -> None:
+    """Refuse a command of which pytest took the report's folder for a path of tests."""
+    if "--procure-out" in args and not early_config.known_args_namespace.inifilename:
+        from .rooted import refuse_lost_settings  # noqa: PLC0415 - only with the option
+
+        tests = early_config.known_args_namespace.file_or_dir
+        refuse_lost_settings(early_config.invocation_params.dir, args, tests)
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Register marks, and where results come together; with `--procure-report` see that it may be written."""
     for mark in _MARKS:

@@ -235,6 +235,8 @@ def test_another_model_in_the_answers_than_was_asked_for_is_told_and_invalidates
     assert named("gpt-4o", "gpt-4o-mini").observed == "answers of `gpt-4o-mini`"
     assert named("a", "a", "b").observed == "answers of `a` and `b`"
     assert named("acme/m-2", "else/m-2") is not None
+    assert named("llama-3-70b", "llama-3-70b-q4_0") is not None  # no file of the offer's own
+    assert named("m", "/home/a/n.gguf").observed == "answers of `n.gguf`"
 
 
 @pytest.mark.parametrize(
@@ -248,6 +250,7 @@ def test_another_model_in_the_answers_than_was_asked_for_is_told_and_invalidates
         ("llama3", "llama3:latest"),
         ("openai/gpt-4o", "gpt-4o-2024-08-06"),
         ("m", "/models/m.gguf"),
+        ("SmolLM2-135M-Instruct", "/home/a/SmolLM2-135M-Instruct.Q4_0.gguf"),
         ("acme/m", "acme/m@main"),
     ],
 )
