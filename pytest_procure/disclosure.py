@@ -7,7 +7,6 @@ provider    told: one that did not start, or nodes that it left to the CPU
 batch       told: the model takes one size of batch, and another was declared
 threads     told: another number, or more than there are processors for
 runtime     told: another name or version
-model       told: answers of an endpoint name another than was asked for
 backend     told: the suite's `backend` fixture gave another than the offer's
 """
 
@@ -15,11 +14,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from .backends.precision import PACKABLE, PACKS, SMALL, TRACE, bits_of, declared
 from .candidates import Candidate
+from .deviation import Deviation
 from .errors import DataError, ProvisionError, unknown
 
 #: Words of an offer's hardware that a run on the CPU cannot be of.
@@ -33,26 +32,7 @@ _PROCESSOR = re.compile(
 #: The models of NVIDIA's GPUs, as offers and their driver write them.
 _MODEL = re.compile(r"(?<![A-Za-z0-9])(G?[ABHL]\d{1,3}[GS]?|V100|T4|(?<=RTX )\w+)(?![A-Za-z0-9])")
 _CPU_PROVIDER = "CPUExecutionProvider"
-#: What a server adds to the name of a model that it was asked for: a date, a version, a form of file.
-_VERSION = re.compile(r"(?:[-@:._ ]+(?:v?\d+|latest|main|gguf))*")
-#: How a file of llama.cpp's tells its precision, which an offer declares by itself.
-_QUANTISED = re.compile(r"[-._](?:i?q\d\w*|b?f16|f32)(?=\.gguf$)")
 _NAMED = re.compile(r"\s*([A-Za-z][\w.-]*?)[ =-]+v?(\d[\w.]*)\s*")
-
-
-@dataclass(frozen=True, slots=True)
-class Deviation:
-    """One thing that is not as declared; with `invalidates` the run says nothing of the offer."""
-
-    what: str
-    declared: str
-    observed: str
-    invalidates: bool
-
-    @property
-    def sentence(self) -> str:
-        """The deviation in words."""
-        return f"{self.what}: declared `{self.declared}`, observed {self.observed}"
 
 
 def deviations(
@@ -92,28 +72,6 @@ def put_in_place(candidate: Candidate, told: Mapping[str, Any]) -> Deviation:
     return Deviation(
         "backend", stated, f"`{named}`, put in its place by the suite's fixture", invalidates=False
     )
-
-
-def answered_by(conditions: Mapping[str, Any]) -> Deviation | None:
-    """Compare the model that an endpoint was asked for with those that its answers name, in one run.
-
-    A name that begins with the one asked for, and goes on with a date or version, is no other model.
-    """
-    asked = str(conditions.get("model_asked") or "")
-    named = [str(name) for name in _mapping(conditions, "answers_say").get("model", ())]
-    if not asked or all(_is_of(name, asked) for name in named):
-        return None
-    listed = " and ".join(f"`{name.rpartition('/')[2] if name.startswith('/') else name}`" for name in named)
-    return Deviation("model", asked, f"answers of {listed}", invalidates=False)
-
-
-def _is_of(named: str, asked: str) -> bool:
-    """Whether a model that an answer names is the one that was asked for."""
-    named, asked = named.lower(), asked.lower()
-    if ("/" in named) != ("/" in asked):  # one of them names its owner or folder
-        named, asked = named.rpartition("/")[2], asked.rpartition("/")[2]
-    asked, named = asked.removesuffix("latest").rstrip("-:@"), _QUANTISED.sub("", named)
-    return named.startswith(asked) and _VERSION.fullmatch(named[len(asked) :]) is not None
 
 
 def refuse_deviating(candidate: Candidate, told: Mapping[str, Any]) -> None:

@@ -33,7 +33,9 @@ def declare(manager: pytest.PytestPluginManager) -> None:
 
     @functools.wraps(given)
     def parse(plugin: object, name: str) -> Any:
-        if name in _ours() and (problem := _parameters(getattr(plugin, name, None), name)):
+        # Each attribute of each plugin comes by here, and few begin like this.
+        is_ours = name.startswith(_PREFIX) and name in _ours()
+        if is_ours and (problem := _parameters(getattr(plugin, name, None), name)):
             told.append(problem)
             return None  # it is no hook: pluggy would end the session, and nothing can call it
         return given(plugin, name)

@@ -21,7 +21,6 @@ from .fixtures import (  # the plugin's module is where pytest looks for fixture
     procure,
 )
 from .receiver import OFFERED, Receiver, offered
-from .usage import misplaced
 
 __all__ = [
     "_procure_offer",
@@ -125,12 +124,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(tryfirst=True)  # before the suite's conftest is read, which may need its settings
 def pytest_load_initial_conftests(early_config: pytest.Config, args: Sequence[str]) -> None:
-    """Refuse a command of which pytest took the report's folder for a path of tests."""
-    if "--procure-out" in args and not early_config.known_args_namespace.inifilename:
-        from .rooted import refuse_lost_settings  # noqa: PLC0415 - only with the option
+    """Refuse a command of which pytest took a value of ours for a path of tests."""
+    known = early_config.known_args_namespace
+    if any(argument.startswith("--procure-") for argument in args) and not known.inifilename:
+        from .rooted import refuse_lost_settings  # noqa: PLC0415 - only with options of ours
 
-        tests = early_config.known_args_namespace.file_or_dir
-        refuse_lost_settings(early_config.invocation_params.dir, args, tests)
+        refuse_lost_settings(
+            early_config.invocation_params.dir, args, known.file_or_dir, early_config.inipath
+        )
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -201,7 +202,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if output is not None:
         output[OFFERED] = offered(config)
     problems = misnamed.problems(config.pluginmanager)
-    needed = problems or (offered(config) and any(map(misplaced, items)))
+    needed = bool(problems)
+    if not needed and offered(config):
+        from .usage import misplaced  # noqa: PLC0415 - only suites that declare offers pay
+
+        needed = any(map(misplaced, items))
     session = session_of(config) if needed else config.stash.get(session_key, None)
     if session is not None:
         session.problems[:0] = problems

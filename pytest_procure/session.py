@@ -271,9 +271,9 @@ class Session:
         """See that a dataset which is there has what marks ask of it; of others only the run knows."""
         callspec = getattr(item, "callspec", None)
         asked = None if callspec is None else callspec.params.get("_procure_slice")
-        if not isinstance(asked, SliceAsked) or asked.source.known is None or overridden(item, "dataset"):
+        if not isinstance(asked, SliceAsked) or asked.source.known is None:
             return
-        if overridden(item, "dataset_slice"):
+        if any(overridden(item, fixture) for fixture in ("dataset", "dataset_slice")):
             return
         check_labels(asked.source.known, marks.bars)
         if not callable(asked.rule.get("where")):  # a condition of the suite's own may take its time

@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 
 from pytest_procure import Candidate
-from pytest_procure.disclosure import answered_by, deviations, notes_of, refuse_deviating, refuse_unfit
+from pytest_procure.deviation import answered_by
+from pytest_procure.disclosure import deviations, notes_of, refuse_deviating, refuse_unfit
 from pytest_procure.errors import DataError, ProvisionError
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pytest_procure.disclosure import answered_by
+from pytest_procure.deviation import answered_by
 from pytest_procure.driver.log import Status
 from pytest_procure.driver.pull import Run
 from pytest_procure.metrics import Execution

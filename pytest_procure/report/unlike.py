@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pytest_procure.disclosure import answered_by
+from pytest_procure.deviation import answered_by
 from pytest_procure.evidence.record import CandidateRecord, Record
 
 from .visible import shorten

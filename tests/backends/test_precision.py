@@ -44,15 +44,21 @@ def tensor(name, size, kind=FP32):
 
 
 @pytest.fixture
-def found(tmp_path):
-    """What is read of a model: of a graph from `x` to `y`, or of the bytes of one."""
+def model(tmp_path):
+    """Write a model: of a graph from `x` to `y`, and of bytes behind it."""
 
-    def read(nodes, tensors=(), more=b""):
+    def write(nodes, tensors=(), more=b""):
         body = tiny.graph(nodes, [tiny.port("x")], [tiny.port("y")], tensors)
         (tmp_path / "m.onnx").write_bytes(tiny.model(body) + more)
-        return precision.of_onnx(tmp_path / "m.onnx", shown="m.onnx")
+        return tmp_path / "m.onnx"
 
-    return read
+    return write
+
+
+@pytest.fixture
+def found(model):
+    """What is read of a model's weights."""
+    return lambda *graph: precision.of_onnx(model(*graph), shown="m.onnx")
 
 
 def test_weights_are_counted_by_their_type(found):
@@ -103,15 +109,9 @@ def test_an_operator_that_no_answer_follows_from_says_nothing(found):
 
 
 @pytest.fixture
-def layers(tmp_path):
+def layers(model):
     """What is read of a model's layers."""
-
-    def read(nodes, tensors=(), more=b""):
-        body = tiny.graph(nodes, [tiny.port("x")], [tiny.port("y")], tensors)
-        (tmp_path / "m.onnx").write_bytes(tiny.model(body) + more)
-        return precision.in_onnx(tmp_path / "m.onnx", shown="m.onnx")
-
-    return read
+    return lambda *graph: precision.in_onnx(model(*graph), shown="m.onnx")
 
 
 def test_weights_that_change_nothing_do_not_hide_what_the_layers_are_of(layers):

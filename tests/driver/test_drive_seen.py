@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from driver_fakes import log_of
 from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_procure.driver.limits import Limits
 from pytest_procure.driver.load import Load
-from pytest_procure.driver.log import RequestLog
 from pytest_procure.driver.seen import seen
 from pytest_procure.scenarios import Scenario, arrivals, queries
 
@@ -25,19 +25,7 @@ def served(scheduled, services, workers=1):
         free.sort()
         started.append(max(due, free[0]))
         free[0] = started[-1] + service
-    started = np.array(started, dtype=np.int64)
-    completed = started + np.array(services, dtype=np.int64)
-    n = len(started)
-    return RequestLog(
-        scheduled=np.array(scheduled, dtype=np.int64),
-        started=started,
-        completed=completed,
-        status=np.ones(n, dtype=np.uint8),
-        batch=np.arange(n, dtype=np.int32),
-        samples=np.arange(n),
-        answers=[None] * n,
-        window_ns=int(completed.max()),
-    )
+    return log_of(scheduled, started, np.array(started, dtype=np.int64) + np.array(services, dtype=np.int64))
 
 
 def queue(load, n, seed=5):

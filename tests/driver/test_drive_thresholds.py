@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from driver_fakes import log_of
 
 from pytest_procure.driver.arrivals import Law, arrivals_of
 from pytest_procure.driver.audit import Worked, audit
@@ -14,7 +15,6 @@ from pytest_procure.driver.endpoint.audit import EndpointAudit
 from pytest_procure.driver.endpoint.departures import seen_of_endpoint
 from pytest_procure.driver.limits import Limits
 from pytest_procure.driver.load import Load
-from pytest_procure.driver.log import RequestLog
 from pytest_procure.driver.readings import Readings
 from pytest_procure.driver.seen import seen
 from pytest_procure.driver.thresholds import THRESHOLDS
@@ -44,25 +44,14 @@ class Ini(dict):
         return self.get(key, "")
 
 
-def log_of(scheduled, took_ms=1, *, late_ms=0):
+def due_at(scheduled, took_ms=1, *, late_ms=0):
     """Make a log of queries that were due then, in ms, left so late, and took so long."""
     due = np.asarray(scheduled, dtype=np.int64) * MS
-    n = len(due)
     started = due + np.asarray(late_ms, dtype=np.int64) * MS
-    completed = started + np.asarray(took_ms, dtype=np.int64) * MS
-    return RequestLog(
-        scheduled=due,
-        started=started,
-        completed=completed,
-        status=np.ones(n, dtype=np.uint8),
-        batch=np.arange(n, dtype=np.int32),
-        samples=np.arange(n),
-        answers=[None] * n,
-        window_ns=int(completed.max()),
-    )
+    return log_of(due, started, started + np.asarray(took_ms, dtype=np.int64) * MS)
 
 
-EVENLY = log_of(range(0, 10_000, 100))
+EVENLY = due_at(range(0, 10_000, 100))
 
 
 def faults(log, limits, *, window_ms=10_000, foreign_ms=0, **worked):
@@ -125,7 +114,7 @@ def test_a_threshold_is_loosened_where_an_offer_passes_more_easily(key, sealed, 
     assert is_lax_threshold(key, sealed, ran) is lax
 
 
-STILL = log_of(range(0, 10_000, 100), late_ms=[300 if k % 25 == 0 else 0 for k in range(100)])
+STILL = due_at(range(0, 10_000, 100), late_ms=[300 if k % 25 == 0 else 0 for k in range(100)])
 
 
 @pytest.mark.parametrize("asked", [{"stall_ns": 400 * MS}, {"stalled": 0.5}, {"stalled_ns": 2000 * MS}])
@@ -168,7 +157,7 @@ def test_how_far_arrivals_may_be_off_is_the_buyers_to_set(times, shape, said, as
 
 @pytest.mark.parametrize("asked", [{"unsettled": 1.0}, {"slower": 1.0}, {"slower_errors": 1e6}])
 def test_when_a_run_has_settled_is_the_buyers_to_set(asked):
-    log = log_of(range(0, 90_000, 100), took_ms=[10 + k // 60 for k in range(900)])
+    log = due_at(range(0, 90_000, 100), took_ms=[10 + k // 60 for k in range(900)])
     assert seen(log, SERVER, Limits()).never_settled
     assert not seen(log, SERVER, Limits(**asked)).never_settled
 
@@ -219,7 +208,7 @@ def test_how_gross_an_overload_is_rejected_is_the_buyers_to_set():
 @pytest.mark.parametrize("asked", [{"side_by_side": 60}, {"hiccup_ns": 600 * MS}, {"backlog_errors": 1e3}])
 def test_from_which_backlog_on_an_endpoint_falls_behind_is_the_buyers_to_set(asked):
     took = np.where(np.arange(600) < 200, 10, 10 + np.arange(600))  # ms: a queue that grows
-    log = log_of(range(0, 6000, 10), took_ms=took)
+    log = due_at(range(0, 6000, 10), took_ms=took)
     log = replace(log, started=log.scheduled)
     scenario = Scenario.declare("server", qps=100, count=600)
 

@@ -196,16 +196,21 @@ def test_answers_of_another_kind_than_the_labels_throughout_are_no_rejection(sui
     assert "the labels are text and the answers numbers" in ended.words
 
 
-COPIES = """
+LUCKY = """
 @pytest.hookimpl(optionalhook=True)
 def pytest_procure_candidates():
     return [Candidate("lucky", backend=lambda inputs: ["x"] * len(inputs))]
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_procure_datasets():
+"""
+COPIES = (
+    LUCKY
+    + """
     return {{"copies": Dataset.from_arrays(
         "copies", inputs=["the same question"] * 400, references=["x"] * 400{more})}}
 """
+)
 
 
 @pytest.mark.parametrize("more", ["", ", clusters=range(400)", ", strata=['a', 'b'] * 200"])
@@ -235,15 +240,12 @@ def test_copies_of_one_question_are_one_piece_of_evidence_where_strata_are_weigh
     ],
 )
 def test_one_document_asked_a_thousand_times_shows_nothing_of_documents(suite, bar):
-    suite.conftest("""
-@pytest.hookimpl(optionalhook=True)
-def pytest_procure_candidates():
-    return [Candidate("lucky", backend=lambda inputs: ["x"] * len(inputs))]
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_procure_datasets():
+    suite.conftest(
+        LUCKY
+        + """
     return {"one": Dataset.from_arrays("one", inputs=["the document"], references=["x"])}
-""")
+"""
+    )
     suite.tests(f"""
 @pytest.mark.scenario("single_stream", count=1000)
 @pytest.mark.bar({bar})
@@ -259,18 +261,15 @@ def test_good(procure):
 
 
 def test_questions_that_declared_clusters_share_stay_one_piece_of_evidence(suite):
-    suite.conftest("""
-@pytest.hookimpl(optionalhook=True)
-def pytest_procure_candidates():
-    return [Candidate("lucky", backend=lambda inputs: ["x"] * len(inputs))]
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_procure_datasets():
+    suite.conftest(
+        LUCKY
+        + """
     shared = [f"question {i}" for i in range(9)]
     asked = [each for k in range(60) for each in (*shared, f"own question {k}")]
     return {"d": Dataset.from_arrays(
         "d", inputs=asked, references=["x"] * 600, clusters=[i // 10 for i in range(600)])}
-""")
+"""
+    )
     suite.tests(GOOD)
     ended = suite.run("--procure-report")
     assert ended.verdicts == {"test_good[lucky]": "inconclusive"}
@@ -279,17 +278,14 @@ def pytest_procure_datasets():
 
 
 def test_one_content_in_many_strata_is_one_piece_of_evidence(suite):
-    suite.conftest("""
-@pytest.hookimpl(optionalhook=True)
-def pytest_procure_candidates():
-    return [Candidate("lucky", backend=lambda inputs: ["x"] * len(inputs))]
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_procure_datasets():
+    suite.conftest(
+        LUCKY
+        + """
     return {"d": Dataset.from_arrays(
         "d", inputs=[f"question {i % 10}" for i in range(100)], references=["x"] * 100,
         strata=[f"queue {i // 10}" for i in range(100)])}
-""")
+"""
+    )
     weights = "weights={f'queue {i}': 0.1 for i in range(10)}"
     suite.tests(f"@pytest.mark.dataset_slice({weights})" + GOOD)
     ended = suite.run("--procure-report")

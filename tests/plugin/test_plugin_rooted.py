@@ -1,4 +1,4 @@
-"""A report's folder that is there already never takes a suite's settings away."""
+"""What an option of ours names, and is there already, never takes a suite's settings away."""
 
 import pytest
 
@@ -28,6 +28,20 @@ def test_a_folder_of_reports_that_hides_the_suite_s_settings_is_refused_with_the
     assert ended.status == 4
     assert "left out inner/pytest.ini; write `--procure-out=reports/inner`" in ended.words
     assert "Traceback" not in ended.text
+
+
+def test_so_is_an_offer_s_name_that_is_a_folder_as_well(inner):
+    (inner.path / "good").mkdir()
+    ended = inner.run("inner", "--procure-report", "--procure-candidate", "good")
+    assert ended.status == 4
+    assert "left out inner/pytest.ini; write `--procure-candidate=good`" in ended.words
+
+
+def test_settings_that_were_read_are_not_lost(inner):
+    settings = inner.path / "inner" / "pytest.ini"
+    settings.write_text(settings.read_text() + f"addopts = --procure-out {inner.path}/reports/inner\n")
+    assert inner.run("inner", "--procure-report").status == 0
+    assert "Ours" in (inner.path / "reports" / "inner" / "summary.md").read_text()
 
 
 def test_with_the_mend_the_suite_has_its_settings(inner):
